@@ -1,0 +1,226 @@
+#include "core/describe.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/document.hpp"
+#include "core/text.hpp"
+
+namespace tw {
+
+using nlohmann::json;
+
+std::string TypeInfo::name() const {
+  switch (kind) {
+    case Kind::boolean: return "true or false";
+    case Kind::integer: return "integer";
+    case Kind::number: return "number";
+    case Kind::text: return "text";
+    case Kind::quantity: return fmt::format("{} such as \"{}\"", dimension->name, dimension->example);
+    case Kind::choice: return one_of(choices);
+    case Kind::object: return fmt::format("{} (object or file)", object->name);
+    case Kind::array: return fmt::format("list of {}", element->name());
+    case Kind::map: return fmt::format("object of {}", element->name());
+    case Kind::any: break;
+  }
+  return "any value";
+}
+
+ReadContext ReadContext::at(const std::string& key) const {
+  ReadContext c = *this;
+  c.pointer += "/" + pointer_token(key);
+  return c;
+}
+
+ReadContext ReadContext::at(size_t index) const { return at(std::to_string(index)); }
+
+void ReadContext::fault(std::string what, std::string allowed) const {
+  const Origin origin = document->origin(pointer);
+  faults->add({origin.file, origin.pointer.empty() ? "/" : origin.pointer, std::move(what), std::move(allowed)});
+}
+
+namespace detail {
+namespace {
+
+std::string shown(const json& j) {
+  std::string text = j.dump();
+  if (text.size() > 40) text = text.substr(0, 37) + "...";
+  return text;
+}
+
+std::string range_text(const Range& r, const std::function<std::string(double)>& format) {
+  std::string low;
+  if (std::isfinite(r.low)) low = (r.above_low ? "above " : "at least ") + format(r.low);
+  const std::string high = std::isfinite(r.high) ? "at most " + format(r.high) : "";
+  return low + (low.empty() || high.empty() ? "" : " and ") + high;
+}
+
+bool in_range(double v, const ReadContext& c, const json& j, const std::function<std::string(double)>& format) {
+  if (v > c.range.low || (v == c.range.low && !c.range.above_low)) {
+    if (v <= c.range.high) return true;
+  }
+  c.fault(fmt::format("{} is out of range", shown(j)), "allowed: " + range_text(c.range, format));
+  return false;
+}
+
+}  // namespace
+
+bool read_bool(bool& out, const json& j, const ReadContext& c) {
+  if (!j.is_boolean()) return c.fault(fmt::format("{} is not true or false", shown(j))), false;
+  out = j.get<bool>();
+  return true;
+}
+
+bool read_integer(long long& out, const json& j, const ReadContext& c, long long low, long long high) {
+  // 8.0 is an integer to people and to JSON Schema; 8.5 and "8" are not.
+  const bool whole = j.is_number_float() && std::floor(j.get<double>()) == j.get<double>();
+  if (!j.is_number_integer() && !whole) return c.fault(fmt::format("{} is not an integer", shown(j))), false;
+  const double v = j.get<double>();
+  if (v < static_cast<double>(low) || v > static_cast<double>(high))
+    return c.fault(fmt::format("{} is out of range", shown(j)), fmt::format("allowed: at most {}", high)), false;
+  if (!in_range(v, c, j, [](double x) { return fmt::format("{:.0f}", x); })) return false;
+  out = static_cast<long long>(v);
+  return true;
+}
+
+bool read_number(double& out, const json& j, const ReadContext& c) {
+  if (!j.is_number()) return c.fault(fmt::format("{} is not a number", shown(j))), false;
+  const double v = j.get<double>();
+  if (!in_range(v, c, j, [](double x) { return fmt::format("{}", x); })) return false;
+  out = v;
+  return true;
+}
+
+bool read_text(std::string& out, const json& j, const ReadContext& c) {
+  if (!j.is_string()) return c.fault(fmt::format("{} is not a text", shown(j))), false;
+  out = j.get<std::string>();
+  return true;
+}
+
+bool read_quantity(double& out, const json& j, const ReadContext& c, const DimensionInfo& dimension) {
+  if (!j.is_string())
+    return c.fault(fmt::format("{} has no unit", shown(j)),
+                   fmt::format("a {} such as \"{}\" is due", dimension.name, dimension.example)),
+           false;
+  const ParsedQuantity q = parse_quantity(j.get<std::string>(), dimension);
+  if (!q.problem.empty()) return c.fault(q.problem), false;
+  if (!in_range(q.value, c, j, [&](double x) { return format_quantity(x, dimension); })) return false;
+  out = q.value;
+  return true;
+}
+
+bool read_choice(size_t& out, const json& j, const ReadContext& c, const std::vector<std::string>& names) {
+  if (j.is_string()) {
+    const auto found = std::find(names.begin(), names.end(), j.get<std::string>());
+    if (found != names.end()) return out = static_cast<size_t>(found - names.begin()), true;
+  }
+  c.fault(fmt::format("unknown choice {}", shown(j)), "allowed: " + one_of(names));
+  return false;
+}
+
+void read_array(const json& j, const ReadContext& c, const std::function<void(const json&, const ReadContext&)>& e) {
+  if (!j.is_array()) return c.fault(fmt::format("{} is not a list", shown(j)));
+  for (size_t i = 0; i < j.size(); ++i) e(j[i], c.at(i));
+}
+
+void read_map(const json& j, const ReadContext& c,
+              const std::function<void(const std::string&, const json&, const ReadContext&)>& e) {
+  if (!j.is_object()) return c.fault(fmt::format("{} is not an object", shown(j)));
+  for (const auto& [key, value] : j.items()) e(key, value, c.at(key));
+}
+
+void read_object(void* object, const ObjectInfo& info, const std::vector<KeyReader>& readers, const json& j,
+                 const ReadContext& c) {
+  if (!j.is_object()) return c.fault(fmt::format("{} is not an object", shown(j)), fmt::format("a {} is due", info.name));
+  std::vector<std::string> known;
+  for (const KeyInfo& key : info.keys) known.push_back(key.name);
+  for (const auto& [key, value] : j.items()) {
+    if (std::find(known.begin(), known.end(), key) == known.end())
+      c.at(key).fault(fmt::format("unknown key \"{}\" in a {}", key.substr(0, 64), info.name), suggest(key, known));
+  }
+  for (size_t i = 0; i < info.keys.size(); ++i) {
+    const KeyInfo& key = info.keys[i];
+    const auto found = j.find(key.name);
+    if (found != j.end())
+      readers[i](object, *found, c.at(key.name));
+    else if (key.required)
+      c.fault(fmt::format("missing key \"{}\" ({})", key.name, key.meaning), "type: " + key.type.name());
+  }
+}
+
+std::string json_text(bool v) { return v ? "true" : "false"; }
+std::string json_text(long long v) { return std::to_string(v); }
+std::string json_text(double v) { return std::isfinite(v) ? json(v).dump() : ""; }
+std::string json_text(const std::string& v) { return json(v).dump(); }
+
+}  // namespace detail
+
+namespace {
+
+json schema_of(const TypeInfo& type, const Range& range, json& definitions);
+
+json schema_of(const ObjectInfo& info, json& definitions) {
+  json s = {{"type", "object"}, {"description", info.meaning}, {"additionalProperties", false}};
+  json required = json::array();
+  for (const KeyInfo& key : info.keys) {
+    json property = schema_of(key.type, key.range, definitions);
+    property["description"] = key.meaning;
+    if (!key.default_text.empty()) property["default"] = json::parse(key.default_text);
+    s["properties"][key.name] = std::move(property);
+    // A file named by "use" may bring a required key, so "required" holds only without it.
+    if (key.required) required.push_back(key.name);
+  }
+  s["properties"]["use"] = {{"type", "string"}, {"description", "a file whose values stand here unless overridden"}};
+  if (!required.empty()) {
+    s["if"] = {{"not", {{"required", {"use"}}}}};
+    s["then"] = {{"required", required}};
+  }
+  return s;
+}
+
+json schema_of(const TypeInfo& type, const Range& range, json& definitions) {
+  using Kind = TypeInfo::Kind;
+  switch (type.kind) {
+    case Kind::boolean: return {{"type", "boolean"}};
+    case Kind::integer:
+    case Kind::number: {
+      json s = {{"type", type.kind == Kind::integer ? "integer" : "number"}};
+      if (std::isfinite(range.low)) s[range.above_low ? "exclusiveMinimum" : "minimum"] = range.low;
+      if (std::isfinite(range.high)) s["maximum"] = range.high;
+      return s;
+    }
+    case Kind::text: return {{"type", "string"}};
+    case Kind::quantity:
+      return {{"type", "string"},
+              {"pattern", "^ *[-+]?[0-9.]+([eE][-+]?[0-9]+)? *[A-Za-z]+( */ *[A-Za-z]+)? *$"},
+              {"examples", {std::string(type.dimension->example)}}};
+    case Kind::choice: return {{"enum", type.choices}};
+    case Kind::object: {
+      if (!definitions.contains(type.object->name)) {
+        definitions[type.object->name] = json::object();  // a recursive kind finds itself
+        definitions[type.object->name] = schema_of(*type.object, definitions);
+      }
+      return {{"anyOf", {{{"$ref", "#/definitions/" + type.object->name}}, {{"type", "string"}}}}};
+    }
+    case Kind::array: return {{"type", "array"}, {"items", schema_of(*type.element, {}, definitions)}};
+    case Kind::map: return {{"type", "object"}, {"additionalProperties", schema_of(*type.element, {}, definitions)}};
+    case Kind::any: break;
+  }
+  return json::object();
+}
+
+}  // namespace
+
+std::string schema_text(const ObjectInfo& info) {
+  json definitions = json::object();
+  json s = schema_of(info, definitions);
+  s["$schema"] = "http://json-schema.org/draft-07/schema#";
+  s["title"] = info.name;
+  if (!definitions.empty()) s["definitions"] = std::move(definitions);
+  return s.dump(2) + "\n";
+}
+
+}  // namespace tw

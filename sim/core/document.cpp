@@ -1,0 +1,293 @@
+#include "core/document.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/files.hpp"
+#include "core/strict_json.hpp"
+#include "core/text.hpp"
+
+namespace tw {
+
+using nlohmann::json;
+
+std::string pointer_token(const std::string& key) {
+  std::string out;
+  for (const char c : key) {
+    if (c == '~')
+      out += "~0";
+    else if (c == '/')
+      out += "~1";
+    else
+      out += c;
+  }
+  return out;
+}
+
+Document::Document() : root_(std::make_unique<json>(json::object())) {}
+Document::~Document() = default;
+Document::Document(Document&&) noexcept = default;
+Document& Document::operator=(Document&&) noexcept = default;
+
+Origin Document::origin(const std::string& pointer) const {
+  std::string up = pointer;
+  while (true) {
+    const auto found = origins_.find(up);
+    if (found != origins_.end()) return {found->second.file, found->second.pointer + pointer.substr(up.size())};
+    if (up.empty()) return {"", pointer};
+    up.resize(up.rfind('/'));
+  }
+}
+
+std::string Document::canonical() const { return root_->dump(); }
+
+namespace {
+
+// The declared type of what a pointer names, or null: walks objects, lists and maps of the declaration.
+const TypeInfo* element_of(const TypeInfo& type, const std::string& token) {
+  if (type.kind == TypeInfo::Kind::object) {
+    for (const KeyInfo& key : type.object->keys)
+      if (key.name == token) return &key.type;
+    return nullptr;
+  }
+  if (type.kind == TypeInfo::Kind::array || type.kind == TypeInfo::Kind::map) return type.element.get();
+  return nullptr;
+}
+
+TypeInfo object_type(const ObjectInfo& info) { return {TypeInfo::Kind::object, nullptr, {}, &info, nullptr}; }
+
+std::string unescape(std::string token) {
+  for (size_t at = 0; (at = token.find('~', at)) != std::string::npos; ++at) {
+    if (token.compare(at, 2, "~1") == 0)
+      token.replace(at, 2, "/");
+    else if (token.compare(at, 2, "~0") == 0)
+      token.replace(at, 2, "~");
+  }
+  return token;
+}
+
+}  // namespace
+
+// Draws files into a document.
+class Composer {
+ public:
+  Composer(Document& document, Faults& faults) : document_(document), faults_(faults) {}
+
+  void load_root(const std::string& text, const std::string& name, const ObjectInfo& info) {
+    auto parsed = parse_strict_json(text, name, faults_);
+    if (!parsed) return fail();
+    *document_.root_ = std::move(*parsed);
+    document_.origins_[""] = {name, ""};
+    compose(*document_.root_, object_type(info), "", {name});
+  }
+
+  void apply_override(const std::string& text, const ObjectInfo& info) {
+    const auto equals = text.find('=');
+    const std::string pointer = text.substr(0, equals);
+    if (equals == std::string::npos || pointer.empty() || pointer.front() != '/')
+      return fault({"--set", "", fmt::format("\"{}\" is not of the form /pointer=value", text),
+                    "example: --set /plan/tp=8"});
+    const TypeInfo root = object_type(info);
+    const TypeInfo* type = &root;
+    json* node = document_.root_.get();
+    std::vector<std::string> tokens = split(pointer.substr(1), '/');
+    std::string walked;
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      const std::string token = unescape(tokens[i]);
+      const TypeInfo* next = element_of(*type, token);
+      if (next == nullptr) {
+        std::vector<std::string> known;
+        if (type->kind == TypeInfo::Kind::object)
+          for (const KeyInfo& key : type->object->keys) known.push_back(key.name);
+        return fault({"--set", pointer, fmt::format("\"{}\" names nothing", token), suggest(token, known)});
+      }
+      if (node->is_array()) {
+        const bool digits = !token.empty() && token.size() < 9 && token.find_first_not_of("0123456789") == std::string::npos;
+        const size_t index = digits ? std::stoul(token) : node->size();
+        if (index >= node->size())
+          return fault({"--set", pointer, fmt::format("\"{}\" is not an index of this list", token),
+                        fmt::format("it has {} elements", node->size())});
+        node = &(*node)[index];
+      } else if (node->is_object() || node->is_null()) {
+        node = &(*node)[token];
+      } else {
+        return fault({"--set", pointer, fmt::format("nothing can stand below {}", walked), ""});
+      }
+      walked += "/" + tokens[i];
+      type = next;
+    }
+    const std::string value = text.substr(equals + 1);
+    json parsed = json::parse(value, nullptr, false);
+    // A bare word or a quantity needs no quotes: --set /plan/schedule=gpipe, --set "/nic/bandwidth=50 GB/s"
+    *node = parsed.is_discarded() ? json(value) : std::move(parsed);
+    forget_origins_below(pointer);
+    document_.origins_[pointer] = {"--set", pointer};
+    compose(*node, *type, pointer, {"--set"});
+  }
+
+ private:
+  void fail() { document_.complete_ = false; }
+  void fault(Fault f) {
+    faults_.add(std::move(f));
+    fail();
+  }
+  void forget_origins_below(const std::string& pointer) {
+    auto it = document_.origins_.lower_bound(pointer);
+    while (it != document_.origins_.end() && it->first.compare(0, pointer.size(), pointer) == 0) {
+      const bool below = it->first.size() == pointer.size() || it->first[pointer.size()] == '/';
+      it = below ? document_.origins_.erase(it) : std::next(it);
+    }
+  }
+
+  // `chain` holds the files that led here, innermost last.
+  void compose(json& node, const TypeInfo& type, const std::string& pointer, const std::vector<std::string>& chain) {
+    if (type.kind == TypeInfo::Kind::object) {
+      if (node.is_string()) {
+        return draw_in(node, node.get<std::string>(), type, pointer, pointer, chain);
+      }
+      if (node.is_object() && node.contains("use")) {
+        if (!node["use"].is_string()) {
+          const Origin o = document_.origin(pointer + "/use");
+          return fault({o.file, o.pointer, "\"use\" is not a file name", ""});
+        }
+        json over = std::move(node);
+        const std::string file = over["use"].get<std::string>();
+        over.erase("use");
+        const Origin place = document_.origin(pointer);
+        for (auto& [key, value] : over.items()) {
+          const TypeInfo* next = element_of(type, key);
+          if (next != nullptr) compose(value, *next, pointer + "/" + pointer_token(key), chain);
+        }
+        auto own = std::move(document_.origins_);  // origins of the overriding values
+        document_.origins_.clear();
+        document_.origins_[""] = place;
+        node = json::object();
+        draw_in(node, file, type, pointer, pointer + "/use", chain);
+        auto drawn = std::move(document_.origins_);
+        document_.origins_ = std::move(own);
+        drawn.erase("");
+        const auto file_origin = drawn.find(pointer);
+        if (file_origin == drawn.end()) return;  // it could not be read; said already
+        const std::map<std::string, Origin> kept = document_.origins_;
+        for (auto& [key, value] : drawn) document_.origins_[key] = value;
+        merge(node, over, pointer, place, kept);
+        return;
+      }
+      if (!node.is_object()) return;
+      for (const KeyInfo& key : type.object->keys) {
+        const auto found = node.find(key.name);
+        if (found != node.end())
+          compose(*found, key.type, pointer + "/" + key.name, chain_at(pointer, chain));
+      }
+    } else if (type.kind == TypeInfo::Kind::array && node.is_array()) {
+      for (size_t i = 0; i < node.size(); ++i)
+        compose(node[i], *type.element, pointer + "/" + std::to_string(i), chain);
+    } else if (type.kind == TypeInfo::Kind::map && node.is_object()) {
+      for (auto& [key, value] : node.items())
+        compose(value, *type.element, pointer + "/" + pointer_token(key), chain);
+    }
+  }
+
+  std::vector<std::string> chain_at(const std::string& pointer, std::vector<std::string> chain) const {
+    const std::string file = document_.origin(pointer).file;
+    if (!chain.empty() && chain.back() != file) chain.push_back(file);
+    return chain;
+  }
+
+  void draw_in(json& node, const std::string& file, const TypeInfo& type, const std::string& pointer,
+               const std::string& named_at, const std::vector<std::string>& chain) {
+    const Origin place = document_.origin(named_at);
+    const auto path = find_input_file(file, chain.back());
+    if (!path) {
+      return fault({place.file, place.pointer.empty() ? "/" : place.pointer,
+                    fmt::format("there is no file \"{}\" (for a {})", file, type.object->name), suggest_file(file)});
+    }
+    if (std::find(chain.begin(), chain.end(), *path) != chain.end() || chain.size() > 16)
+      return fault({place.file, place.pointer, fmt::format("\"{}\" draws itself in", file), ""});
+    auto parsed = parse_strict_json(read_file(*path), *path, faults_);
+    if (!parsed) return fail();
+    node = std::move(*parsed);
+    forget_origins_below(pointer);
+    document_.origins_[pointer] = {*path, ""};
+    auto deeper = chain;
+    deeper.push_back(*path);
+    compose(node, type, pointer, deeper);
+  }
+
+  // Puts `over` on top of `node`; lists and plain values are replaced, objects merged key by key.
+  void merge(json& node, json& over, const std::string& pointer, const Origin& place,
+             const std::map<std::string, Origin>& kept) {
+    for (auto& [key, value] : over.items()) {
+      const std::string at = pointer + "/" + pointer_token(key);
+      if (value.is_object() && node.contains(key) && node[key].is_object()) {
+        const Origin deeper{place.file, place.pointer + "/" + pointer_token(key)};
+        merge(node[key], value, at, deeper, kept);
+      } else {
+        forget_origins_below(at);
+        document_.origins_[at] = {place.file, place.pointer + "/" + pointer_token(key)};
+        for (auto it = kept.lower_bound(at); it != kept.end() && it->first.compare(0, at.size(), at) == 0; ++it)
+          document_.origins_[it->first] = it->second;
+        node[key] = std::move(value);
+      }
+    }
+  }
+
+  Document& document_;
+  Faults& faults_;
+};
+
+Document Document::from_text(const std::string& text, const std::string& name, const ObjectInfo& info,
+                             const std::vector<std::string>& overrides, Faults& faults) {
+  Document document;
+  Composer composer(document, faults);
+  composer.load_root(text, name, info);
+  if (document.complete_)
+    for (const std::string& o : overrides) composer.apply_override(o, info);
+  return document;
+}
+
+Document Document::load(const std::string& file, const ObjectInfo& info, const std::vector<std::string>& overrides,
+                        Faults& faults) {
+  const auto path = find_input_file(file, "");
+  if (!path) {
+    faults.add({file, "", fmt::format("there is no such file (for a {})", info.name), suggest_file(file)});
+    Document document;
+    document.complete_ = false;
+    return document;
+  }
+  return from_text(read_file(*path), *path, info, overrides, faults);
+}
+
+namespace {
+void explain_value(const Document& d, const json& node, const TypeInfo& type, const std::string& pointer,
+                   std::string& out) {
+  if (type.kind == TypeInfo::Kind::object && node.is_object()) {
+    for (const KeyInfo& key : type.object->keys) {
+      const auto found = node.find(key.name);
+      const std::string at = pointer + "/" + pointer_token(key.name);
+      if (found != node.end())
+        explain_value(d, *found, key.type, at, out);
+      else if (!key.default_text.empty())
+        out += fmt::format("{} = {}    (default)\n", at, key.default_text);
+    }
+  } else if (type.kind == TypeInfo::Kind::map && node.is_object()) {
+    for (const auto& [key, value] : node.items())
+      explain_value(d, value, *type.element, pointer + "/" + pointer_token(key), out);
+  } else {
+    std::string text = node.dump();
+    if (text.size() > 100) text = fmt::format("{}... ({} elements)", text.substr(0, 60), node.size());
+    const Origin o = d.origin(pointer);
+    out += fmt::format("{} = {}    ({}{})\n", pointer, text, o.file, o.pointer == pointer ? "" : " " + o.pointer);
+  }
+}
+}  // namespace
+
+std::string Document::explain(const ObjectInfo& info) const {
+  std::string out;
+  explain_value(*this, *root_, object_type(info), "", out);
+  return out;
+}
+
+}  // namespace tw

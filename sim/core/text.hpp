@@ -1,0 +1,18 @@
+// Small text helpers shared by errors and reports.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tw {
+
+// "did you mean "x"?" for the nearest of `known`, else "known: a, b, c" (at most `most` of them).
+std::string suggest(std::string_view given, const std::vector<std::string>& known, size_t most = 16);
+
+// "1, 2 or 4"
+std::string one_of(const std::vector<std::string>& choices);
+
+std::vector<std::string> split(std::string_view text, char separator);
+
+}  // namespace tw

@@ -1,0 +1,123 @@
+#include "core/units.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <vector>
+
+namespace tw {
+namespace {
+
+struct Atom {
+  std::string_view name;
+  double factor;
+  Exponents exponents;
+};
+
+constexpr Exponents kTime{1, 0, 0, 0, 0, 0, 0, 0}, kEnergy{0, 1, 0, 0, 0, 0, 0, 0}, kData{0, 0, 1, 0, 0, 0, 0, 0},
+    kWork{0, 0, 0, 1, 0, 0, 0, 0}, kCurrent{0, 0, 0, 0, 1, 0, 0, 0}, kTemperature{0, 0, 0, 0, 0, 1, 0, 0},
+    kCarbon{0, 0, 0, 0, 0, 0, 1, 0}, kMoney{0, 0, 0, 0, 0, 0, 0, 1}, kPower{-1, 1, 0, 0, 0, 0, 0, 0},
+    kFrequency{-1, 0, 0, 0, 0, 0, 0, 0}, kVoltage{-1, 1, 0, 0, -1, 0, 0, 0};
+
+constexpr double kKi = 1024.0;
+// Every unit the inputs know. A new one is one line here.
+constexpr Atom kAtoms[] = {
+    {"s", 1, kTime}, {"ms", 1e-3, kTime}, {"us", 1e-6, kTime}, {"ns", 1e-9, kTime}, {"min", 60, kTime},
+    {"h", 3600, kTime}, {"d", 86400, kTime},
+    {"J", 1, kEnergy}, {"kJ", 1e3, kEnergy}, {"MJ", 1e6, kEnergy}, {"GJ", 1e9, kEnergy}, {"Wh", 3600, kEnergy},
+    {"kWh", 3.6e6, kEnergy}, {"MWh", 3.6e9, kEnergy}, {"GWh", 3.6e12, kEnergy},
+    {"B", 1, kData}, {"kB", 1e3, kData}, {"MB", 1e6, kData}, {"GB", 1e9, kData}, {"TB", 1e12, kData},
+    {"PB", 1e15, kData}, {"KiB", kKi, kData}, {"MiB", kKi* kKi, kData}, {"GiB", kKi* kKi* kKi, kData},
+    {"TiB", kKi* kKi* kKi* kKi, kData}, {"bit", 0.125, kData}, {"kbit", 125, kData}, {"Mbit", 1.25e5, kData},
+    {"Gbit", 1.25e8, kData}, {"Tbit", 1.25e11, kData},
+    {"FLOP", 1, kWork}, {"GFLOP", 1e9, kWork}, {"TFLOP", 1e12, kWork}, {"PFLOP", 1e15, kWork},
+    {"EFLOP", 1e18, kWork},
+    {"A", 1, kCurrent}, {"kA", 1e3, kCurrent}, {"degC", 1, kTemperature},
+    {"kg", 1, kCarbon}, {"g", 1e-3, kCarbon}, {"t", 1e3, kCarbon}, {"USD", 1, kMoney},
+    {"W", 1, kPower}, {"mW", 1e-3, kPower}, {"kW", 1e3, kPower}, {"MW", 1e6, kPower}, {"GW", 1e9, kPower},
+    {"Hz", 1, kFrequency}, {"kHz", 1e3, kFrequency}, {"MHz", 1e6, kFrequency}, {"GHz", 1e9, kFrequency},
+    {"V", 1, kVoltage}, {"mV", 1e-3, kVoltage}, {"kV", 1e3, kVoltage},
+};
+
+const Atom* find_atom(std::string_view name) {
+  for (const Atom& atom : kAtoms)
+    if (atom.name == name) return &atom;
+  return nullptr;
+}
+
+std::string_view trim(std::string_view s) {
+  while (!s.empty() && s.front() == ' ') s.remove_prefix(1);
+  while (!s.empty() && s.back() == ' ') s.remove_suffix(1);
+  return s;
+}
+
+// "GB/s" -> factor and exponents. At most one '/', as in every unit people write here.
+std::optional<Atom> parse_unit(std::string_view text) {
+  const auto slash = text.find('/');
+  const Atom* top = find_atom(trim(text.substr(0, slash)));
+  if (top == nullptr) return std::nullopt;
+  Atom unit = *top;
+  if (slash != std::string_view::npos) {
+    const Atom* bottom = find_atom(trim(text.substr(slash + 1)));
+    if (bottom == nullptr) return std::nullopt;
+    unit.factor /= bottom->factor;
+    for (size_t i = 0; i < unit.exponents.size(); ++i) unit.exponents[i] -= bottom->exponents[i];
+  }
+  return unit;
+}
+
+std::string expected(const DimensionInfo& wanted) {
+  return fmt::format("a {} such as \"{}\" is due", wanted.name, wanted.example);
+}
+
+// Units tried for output, largest first, per dimension.
+std::vector<std::string_view> output_units(const DimensionInfo& d) {
+  if (d.name == "time") return {"s", "ms", "us", "ns"};
+  if (d.name == "energy") return {"GJ", "MJ", "kJ", "J"};
+  if (d.name == "data size") return {"TB", "GB", "MB", "kB", "B"};
+  if (d.name == "floating-point work") return {"PFLOP", "TFLOP", "GFLOP", "FLOP"};
+  if (d.name == "power") return {"MW", "kW", "W"};
+  if (d.name == "bandwidth") return {"TB/s", "GB/s", "MB/s", "kB/s", "B/s"};
+  if (d.name == "computing rate") return {"PFLOP/s", "TFLOP/s", "GFLOP/s"};
+  if (d.name == "carbon intensity") return {"kg/kWh"};
+  if (d.name == "energy price") return {"USD/kWh"};
+  if (d.name == "frequency") return {"GHz", "MHz", "Hz"};
+  return {d.si};
+}
+
+}  // namespace
+
+ParsedQuantity parse_quantity(std::string_view text, const DimensionInfo& wanted) {
+  const std::string_view body = trim(text);
+  double number = 0;
+  const auto [end, error] = std::from_chars(body.data(), body.data() + body.size(), number);
+  if (error != std::errc() || !std::isfinite(number))
+    return {0, fmt::format("\"{}\" does not start with a finite number; {}", text, expected(wanted))};
+  const std::string_view unit_text = trim(body.substr(static_cast<size_t>(end - body.data())));
+  if (unit_text.empty()) return {0, fmt::format("\"{}\" has no unit; {}", text, expected(wanted))};
+  const auto unit = parse_unit(unit_text);
+  if (!unit) return {0, fmt::format("unknown unit \"{}\"; {}", unit_text, expected(wanted))};
+  if (unit->exponents != wanted.exponents)
+    return {0, fmt::format("\"{}\" has the wrong dimension; {}", text, expected(wanted))};
+  return {number * unit->factor, ""};
+}
+
+std::string format_quantity(double value, const DimensionInfo& dimension) {
+  std::string_view last = dimension.si;
+  double factor = 1;
+  for (const std::string_view name : output_units(dimension)) {
+    const auto unit = parse_unit(name);
+    last = name;
+    factor = unit->factor;
+    if (std::abs(value) >= factor || value == 0) break;
+  }
+  // The shortest text that reads back to the same value: try few digits first.
+  for (int digits = 3; digits < 17; ++digits) {
+    const std::string text = fmt::format("{:.{}g} {}", value / factor, digits, last);
+    if (parse_quantity(text, dimension).value == value) return text;
+  }
+  return fmt::format("{} {}", value / factor, last);
+}
+
+}  // namespace tw

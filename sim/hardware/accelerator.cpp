@@ -1,0 +1,65 @@
+#include "hardware/accelerator.hpp"
+
+namespace tw {
+
+Power GpuPower::of(Activity a) const {
+  switch (a) {
+    case Activity::idle: return idle;
+    case Activity::context: return context;
+    case Activity::spin: return spin;
+    case Activity::launch_bound: return launch_bound;
+    case Activity::gemm_bf16: return gemm_bf16;
+    case Activity::gemm_fp8: return gemm_fp8;
+    case Activity::attention_forward: return attention_forward;
+    case Activity::attention_backward: return attention_backward;
+    case Activity::memory_bound: return memory_bound;
+    case Activity::copy: return copy;
+    case Activity::collective: return collective;
+    case Activity::convolution: return convolution;
+    case Activity::count_: break;
+  }
+  return idle;
+}
+
+void GpuPower::describe(Description<GpuPower>& d) {
+  d.object("gpu_power", "Watts of one board by activity, uncapped.");
+  d.required("idle", &GpuPower::idle, "no job loaded");
+  d.required("context", &GpuPower::context, "a job is loaded and sleeps");
+  d.required("spin", &GpuPower::spin, "waiting inside a collective or for a launch");
+  d.required("launch_bound", &GpuPower::launch_bound, "tiny kernels back to back");
+  d.required("gemm_bf16", &GpuPower::gemm_bf16, "matrix products in BF16");
+  d.required("gemm_fp8", &GpuPower::gemm_fp8, "matrix products in FP8");
+  d.required("attention_forward", &GpuPower::attention_forward, "flash attention, forward");
+  d.required("attention_backward", &GpuPower::attention_backward, "flash attention, backward");
+  d.required("memory_bound", &GpuPower::memory_bound, "norms, activations, casts, optimizer");
+  d.required("copy", &GpuPower::copy, "plain copies");
+  d.required("collective", &GpuPower::collective, "moving data over links");
+  d.required("convolution", &GpuPower::convolution, "dense convolutions");
+  d.optional("throttle_exponent", &GpuPower::throttle_exponent,
+             "time above the board limit grows with (dynamic power wanted / allowed) to this power", between(0, 2));
+  d.optional("source", &GpuPower::source, "where the numbers come from");
+}
+
+void Accelerator::describe(Description<Accelerator>& d) {
+  d.object("accelerator", "An accelerator: capacity, peaks, measured kernels, watts by activity.");
+  d.required("name", &Accelerator::name, "name");
+  d.required("memory", &Accelerator::memory, "memory capacity as the driver reports it", above(0));
+  d.required("board_limit", &Accelerator::board_limit, "power limit of the board", above(0));
+  d.required("peak_bf16", &Accelerator::peak_bf16, "dense BF16 peak", above(0));
+  d.optional("peak_fp8", &Accelerator::peak_fp8, "dense FP8 peak; absent: no FP8");
+  d.optional("peak_fp32", &Accelerator::peak_fp32, "FP32 peak (TF32 where matrices use it)");
+  d.required("memory_bandwidth", &Accelerator::memory_bandwidth, "memory bandwidth of the datasheet", above(0));
+  d.required("copy_bandwidth", &Accelerator::copy_bandwidth, "measured bandwidth of a large copy, read plus written",
+             above(0));
+  d.required("norm_bandwidth", &Accelerator::norm_bandwidth, "measured bandwidth of a fused norm", above(0));
+  d.required("launch_floor", &Accelerator::launch_floor, "shortest kernel, launched back to back");
+  d.required("graph_floor", &Accelerator::graph_floor, "shortest kernel inside a CUDA graph");
+  d.optional("gemm", &Accelerator::gemm, "measured matrix products");
+  d.optional("attention", &Accelerator::attention, "measured attention kernels");
+  d.required("power", &Accelerator::power, "watts by activity");
+  d.optional("transferred_from", &Accelerator::transferred_from,
+             "empty when measured; else the profile whose efficiencies were transferred");
+  d.optional("source", &Accelerator::source, "where the numbers come from");
+}
+
+}  // namespace tw

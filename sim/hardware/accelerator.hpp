@@ -1,0 +1,79 @@
+// An accelerator profile: what stands in models/accelerators/*.json.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/describe.hpp"
+#include "core/units.hpp"
+#include "hardware/activity.hpp"
+
+namespace tw {
+
+enum class Precision { fp32, bf16, fp8 };
+template <>
+struct Choices<Precision> {
+  static std::vector<std::pair<std::string, Precision>> table() {
+    return {{"fp32", Precision::fp32}, {"bf16", Precision::bf16}, {"fp8", Precision::fp8}};
+  }
+};
+
+// One measured matrix product of m x k by k x n. A precision that was not measured is absent.
+struct GemmPoint {
+  long m = 0, n = 0, k = 0;
+  std::optional<Time> bf16, fp8;
+  static void describe(Description<GemmPoint>& d) {
+    d.object("gemm_point", "Time of one matrix product of m x k by k x n, in a short burst.");
+    d.required("m", &GemmPoint::m, "rows (tokens)", at_least(1));
+    d.required("n", &GemmPoint::n, "columns (outputs)", at_least(1));
+    d.required("k", &GemmPoint::k, "inner dimension", at_least(1));
+    d.optional("bf16", &GemmPoint::bf16, "time in BF16", above(0));
+    d.optional("fp8", &GemmPoint::fp8, "time in FP8 with BF16 output", above(0));
+  }
+};
+
+// One measured causal flash attention of batch 1.
+struct AttentionPoint {
+  long heads = 0, sequence = 0, head_dim = 128;
+  Time forward, backward;
+  static void describe(Description<AttentionPoint>& d) {
+    d.object("attention_point", "Time of one causal flash attention, batch 1.");
+    d.required("heads", &AttentionPoint::heads, "query heads", at_least(1));
+    d.required("sequence", &AttentionPoint::sequence, "tokens", at_least(1));
+    d.optional("head_dim", &AttentionPoint::head_dim, "size of a head", at_least(1));
+    d.required("forward", &AttentionPoint::forward, "forward time", above(0));
+    d.required("backward", &AttentionPoint::backward, "backward time", above(0));
+  }
+};
+
+// Watts of one board by activity, as if no limit held it back (hints 14 to 16).
+struct GpuPower {
+  Power idle, context, spin, launch_bound, gemm_bf16, gemm_fp8, attention_forward, attention_backward, memory_bound,
+      copy, collective, convolution;
+  // Above the limit the clock falls: time grows with (uncapped dynamic power / allowed dynamic power) ^ exponent.
+  double throttle_exponent = 0.35;
+  std::string source;
+  Power of(Activity a) const;
+  static void describe(Description<GpuPower>& d);
+};
+
+struct Accelerator {
+  std::string name;
+  Bytes memory;        // as the driver reports it
+  Power board_limit;
+  FlopRate peak_bf16, peak_fp8, peak_fp32;  // dense; zero = not supported
+  Bandwidth memory_bandwidth;  // datasheet
+  Bandwidth copy_bandwidth;    // plateau of a large copy, read plus written
+  Bandwidth norm_bandwidth;    // of fused norms
+  Time launch_floor;           // shortest kernel, launched back to back
+  Time graph_floor;            // the same replayed in a CUDA graph
+  std::vector<GemmPoint> gemm;
+  std::vector<AttentionPoint> attention;
+  GpuPower power;
+  std::string transferred_from;  // empty when measured; else the profile whose efficiencies were transferred
+  std::string source;
+  static void describe(Description<Accelerator>& d);
+};
+
+}  // namespace tw

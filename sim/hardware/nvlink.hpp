@@ -1,0 +1,42 @@
+// Links between the accelerators of one node (or of one NVLink domain) and how fast collectives run over them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/describe.hpp"
+#include "core/units.hpp"
+
+namespace tw {
+
+// What one collective reaches inside the domain. Bus bandwidth as in nccl-tests: payload bytes times the factor of the
+// operation (2(n-1)/n for all-reduce, (n-1)/n for the others) over time.
+struct DomainCollective {
+  std::string operation;  // "all-reduce", "all-gather", ...
+  int ranks = 0;
+  Time floor;             // shortest call, launched from the host
+  Bandwidth bus_bandwidth;
+  Bytes half_size;        // size at which half the bus bandwidth is reached beyond the floor; 0 = none
+  std::string source;
+  static void describe(Description<DomainCollective>& d) {
+    d.object("domain_collective", "Measured speed of one collective inside an NVLink domain.");
+    d.required("operation", &DomainCollective::operation, "all-reduce, all-gather, reduce-scatter, all-to-all, send-recv");
+    d.required("ranks", &DomainCollective::ranks, "number of ranks", between(2, 100000));
+    d.required("floor", &DomainCollective::floor, "time of the smallest call");
+    d.required("bus_bandwidth", &DomainCollective::bus_bandwidth, "bus bandwidth of large calls", above(0));
+    d.optional("half_size", &DomainCollective::half_size, "size at which half the bus bandwidth is reached");
+    d.optional("source", &DomainCollective::source, "where the numbers come from");
+  }
+};
+
+struct NvlinkDomain {
+  Bandwidth bandwidth;  // per accelerator and direction: "900 GB/s" of a datasheet means both directions, so 450 GB/s
+  std::vector<DomainCollective> collectives;
+  static void describe(Description<NvlinkDomain>& d) {
+    d.object("nvlink", "Links between the accelerators of a node.");
+    d.required("bandwidth", &NvlinkDomain::bandwidth, "per accelerator, one direction", above(0));
+    d.optional("collectives", &NvlinkDomain::collectives, "measured speeds; without them the bandwidth bound holds");
+  }
+};
+
+}  // namespace tw

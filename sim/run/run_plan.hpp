@@ -1,0 +1,45 @@
+// How long a run lasts and what interrupts its steps: the "run" block of a scenario.
+#pragma once
+
+#include <optional>
+
+#include "core/describe.hpp"
+#include "core/units.hpp"
+
+namespace tw {
+
+// The measurement window and score of MLPerf Training v4.0 (DESIGN 8).
+struct MlperfWindow {
+  double rcp_factor = 1;
+  Time meter_before;  // the meter file starts this long before run_start
+  Time meter_after;   // and ends this long after run_stop
+  static void describe(Description<MlperfWindow>& d) {
+    d.object("mlperf_v4_0", "The energy window of MLPerf Training v4.0.");
+    d.optional("rcp_factor", &MlperfWindow::rcp_factor, "the submission's scaling factor", at_least(1));
+    d.optional("meter_before", &MlperfWindow::meter_before, "the meter file starts this long before run_start");
+    d.optional("meter_after", &MlperfWindow::meter_after, "and ends this long after run_stop");
+  }
+};
+
+struct RunPlan {
+  std::optional<double> samples;      // to the target; absent: a fixed number of steps
+  std::optional<double> steps;
+  double first_evaluation_at = 0;     // samples
+  double evaluation_interval = 0;     // samples; 0 = no evaluations
+  double evaluation_samples = 0;
+  bool asynchronous_evaluation = false;
+  MlperfWindow mlperf_v4_0;
+  static void describe(Description<RunPlan>& d) {
+    d.object("run", "How long the run lasts and what interrupts its steps.");
+    d.optional("samples", &RunPlan::samples, "samples to the target, given");
+    d.optional("steps", &RunPlan::steps, "or a number of steps", at_least(1));
+    d.optional("first_evaluation_at", &RunPlan::first_evaluation_at, "samples before the first evaluation");
+    d.optional("evaluation_interval", &RunPlan::evaluation_interval, "samples between evaluations; 0: none");
+    d.optional("evaluation_samples", &RunPlan::evaluation_samples, "samples of one evaluation");
+    d.optional("asynchronous_evaluation", &RunPlan::asynchronous_evaluation,
+               "evaluations run on their own nodes beside training");
+    d.optional("mlperf_v4_0", &RunPlan::mlperf_v4_0, "the second energy window");
+  }
+};
+
+}  // namespace tw

@@ -1,0 +1,35 @@
+// A whole run as phases of activity, per group of nodes that do the same. run/ makes it, power/ integrates it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hardware/activity.hpp"
+
+namespace tw {
+
+enum class PhaseKind { before, init, first_step, wait, train, evaluation, checkpoint, restart, after };
+
+// Times in seconds from run_start; phases of a group follow one another without gaps.
+struct Phase {
+  PhaseKind kind = PhaseKind::train;
+  double begin_s = 0;
+  double end_s = 0;
+  // Mean share of the time a GPU of these nodes spends in each activity; what is missing to 1 is spin.
+  ActivityTimes shares;
+  int steps = 0;  // training steps in this phase
+};
+
+struct NodeGroup {
+  std::string role;         // "train", "evaluate"
+  std::vector<int> nodes;   // indices of the cluster's nodes
+  std::vector<Phase> phases;
+};
+
+struct Timeline {
+  double run_begin_s = 0;  // run_start
+  double run_end_s = 0;    // run_stop
+  std::vector<NodeGroup> groups;
+};
+
+}  // namespace tw

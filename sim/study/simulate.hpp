@@ -1,0 +1,34 @@
+// Simulates a scenario from end to end.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "study/result.hpp"
+#include "study/scenario.hpp"
+
+namespace tw {
+
+struct SimulationOptions {
+  uint64_t seed = 1;
+  int runs = 1;   // seeded repetitions; distributions are taken over them
+  int level = 1;  // 1: one representative a class; 2: every node; 3: message rounds
+};
+
+// One scenario in this process. Throws DoesNotFit, SimulationError.
+Result simulate(const LoadedScenario& scenario, const SimulationOptions& options);
+
+// Each in a forked child (one SimGrid engine a process), at most `jobs` at once; results in argument order, whatever
+// order they end in. A child that throws, aborts or passes the deadline gives a Result with `error` set and the exit
+// code it stands for. `progress(done, all)` is called in the parent.
+struct Outcome {
+  Result result;
+  int exit_code = 0;
+};
+std::vector<Outcome> simulate_all(const std::vector<LoadedScenario>& scenarios, const SimulationOptions& options,
+                                  int jobs, double deadline_s,
+                                  const std::function<void(size_t done, size_t all)>& progress);
+
+}  // namespace tw

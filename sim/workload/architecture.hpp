@@ -1,0 +1,106 @@
+// Model architectures: what stands in models/networks/*.json.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/describe.hpp"
+#include "core/units.hpp"
+#include "hardware/accelerator.hpp"
+
+namespace tw {
+
+enum class Mlp { swiglu, gelu };
+template <>
+struct Choices<Mlp> {
+  static std::vector<std::pair<std::string, Mlp>> table() { return {{"swiglu", Mlp::swiglu}, {"gelu", Mlp::gelu}}; }
+};
+
+enum class Norm { rmsnorm, layernorm };
+template <>
+struct Choices<Norm> {
+  static std::vector<std::pair<std::string, Norm>> table() {
+    return {{"rmsnorm", Norm::rmsnorm}, {"layernorm", Norm::layernorm}};
+  }
+};
+
+// A transformer: decoder (causal) or encoder.
+struct Architecture {
+  std::string name;
+  int layers = 0;
+  long hidden = 0;
+  long ffn = 0;
+  int heads = 0;
+  int kv_heads = 0;  // 0: as many as heads
+  long head_dim = 0; // 0: hidden / heads
+  long vocabulary = 0;
+  Mlp mlp = Mlp::swiglu;
+  Norm norm = Norm::rmsnorm;
+  bool causal = true;
+  bool tied_embeddings = false;
+  bool rotary = true;
+  bool biases = false;
+  double dropout = 0;
+  int experts = 0;         // 0: dense
+  int experts_per_token = 0;
+  std::string source;
+
+  int kv() const { return kv_heads > 0 ? kv_heads : heads; }
+  long head_size() const { return head_dim > 0 ? head_dim : hidden / heads; }
+  long query_width() const { return heads * head_size(); }
+  long kv_width() const { return kv() * head_size(); }
+  int mlp_matrices() const { return mlp == Mlp::swiglu ? 3 : 2; }
+
+  static void describe(Description<Architecture>& d) {
+    d.object("network", "The architecture of a transformer.");
+    d.required("name", &Architecture::name, "name");
+    d.required("layers", &Architecture::layers, "transformer layers", between(1, 100000));
+    d.required("hidden", &Architecture::hidden, "hidden size", between(1, 1e7));
+    d.required("ffn", &Architecture::ffn, "inner size of the MLP", between(1, 1e7));
+    d.required("heads", &Architecture::heads, "attention (query) heads", between(1, 100000));
+    d.optional("kv_heads", &Architecture::kv_heads, "key and value heads (grouped-query attention); 0: as heads",
+               between(0, 100000));
+    d.optional("head_dim", &Architecture::head_dim, "size of a head; 0: hidden / heads", between(0, 1e6));
+    d.required("vocabulary", &Architecture::vocabulary, "vocabulary, padded as trained", between(1, 1e8));
+    d.optional("mlp", &Architecture::mlp, "gated (three matrices) or plain (two)");
+    d.optional("norm", &Architecture::norm, "normalization");
+    d.optional("causal", &Architecture::causal, "causal attention does half the score work");
+    d.optional("tied_embeddings", &Architecture::tied_embeddings, "the head shares the embedding's weights");
+    d.optional("rotary", &Architecture::rotary, "rotary position embedding");
+    d.optional("biases", &Architecture::biases, "linear layers carry biases");
+    d.optional("dropout", &Architecture::dropout, "dropout probability", between(0, 1));
+    d.optional("experts", &Architecture::experts, "experts of a mixture-of-experts MLP; 0: dense", between(0, 100000));
+    d.optional("experts_per_token", &Architecture::experts_per_token, "experts each token visits", between(0, 100000));
+    d.optional("source", &Architecture::source, "where the numbers come from");
+  }
+};
+
+// A benchmark whose kernels are not modelled: time of one step on one accelerator = fixed + per_sample * local batch,
+// gradients and an activity mix. Its network part is simulated all the same.
+struct ProfiledWorkload {
+  std::string name;
+  std::string sample = "sample";
+  Time fixed, per_sample;
+  Bytes gradients;
+  double overlap = 0.5;  // share of the gradient exchange hidden behind backward
+  std::map<std::string, double> activities;  // shares of the step's own time
+  Time evaluation_fixed, evaluation_per_sample;
+  std::string source;
+  static void describe(Description<ProfiledWorkload>& d) {
+    d.object("profiled_workload", "A benchmark as fixed + per-sample time, gradient bytes and an activity mix.");
+    d.required("name", &ProfiledWorkload::name, "name");
+    d.optional("sample", &ProfiledWorkload::sample, "what one sample is");
+    d.required("fixed", &ProfiledWorkload::fixed, "time of a step that does not depend on the batch");
+    d.required("per_sample", &ProfiledWorkload::per_sample, "time of one sample on one accelerator");
+    d.required("gradients", &ProfiledWorkload::gradients, "gradient bytes exchanged each step");
+    d.optional("overlap", &ProfiledWorkload::overlap, "share of the gradient exchange that backward can hide",
+               between(0, 1));
+    d.required("activities", &ProfiledWorkload::activities, "share of the step's own time by activity");
+    d.optional("evaluation_fixed", &ProfiledWorkload::evaluation_fixed, "time of an evaluation beside its samples");
+    d.optional("evaluation_per_sample", &ProfiledWorkload::evaluation_per_sample,
+               "time of one evaluated sample on one accelerator");
+    d.optional("source", &ProfiledWorkload::source, "where the numbers come from");
+  }
+};
+
+}  // namespace tw

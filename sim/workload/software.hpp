@@ -1,0 +1,70 @@
+// Software profiles: one a release, shared by all scenarios that run it (models/software/*.json).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/describe.hpp"
+#include "core/units.hpp"
+
+namespace tw {
+
+struct Software {
+  std::string name;
+  Time host_per_operation = seconds(10e-6);   // host time to issue one kernel
+  Time host_per_collective = seconds(30e-6);  // and one collective, launched eagerly
+  bool graphs_training = false;               // CUDA graphs hide the host's issue time in training steps
+  bool graphs_evaluation = false;
+  double tp_overlap = 0;         // share of tensor-parallel traffic hidden behind matrix products
+  double dp_overlap = 1;         // share of the gradient exchange that backward may hide
+  double cp_overlap = 0;         // share of the context-parallel exchange hidden behind attention
+  bool fp8_attention = false;
+  double cast_traffic = 0;       // bytes moved by FP8 casts per byte of BF16 operand; 0 = fused away
+  bool amax_every_micro_batch = false;  // delayed FP8 scaling meets the data-parallel ranks every micro-batch
+  double memory_efficiency = 0.85;      // of fused memory-bound kernels, against the copy plateau
+  double traffic_fused = 0.8;           // share of the counted traffic that is left after fusion and caching
+  Time step_fixed;               // optimizer bookkeeping, logging, data hand-over of each step
+  Time evaluation_fixed;         // of one evaluation call
+  Time evaluation_per_batch;     // of one evaluated batch
+  Time first_step_extra;         // first step inside the clock: warm-up of kernels and communicators
+  Time wait_after_first_step;    // then data loaders start and the GPUs wait
+  Time wait_before_first_evaluation;
+  Time first_evaluation_extra;
+  Time init;                     // outside the clock
+  std::string source;
+  static void describe(Description<Software>& d) {
+    d.object("software", "Costs and habits of one software release.");
+    d.required("name", &Software::name, "name of the release");
+    d.optional("host_per_operation", &Software::host_per_operation, "host time to issue one kernel");
+    d.optional("host_per_collective", &Software::host_per_collective, "host time to issue one collective");
+    d.optional("graphs_training", &Software::graphs_training, "training steps run in CUDA graphs");
+    d.optional("graphs_evaluation", &Software::graphs_evaluation, "evaluations run in CUDA graphs");
+    d.optional("tp_overlap", &Software::tp_overlap, "share of tensor-parallel traffic hidden behind matrix products",
+               between(0, 1));
+    d.optional("dp_overlap", &Software::dp_overlap, "share of the gradient exchange that backward may hide",
+               between(0, 1));
+    d.optional("cp_overlap", &Software::cp_overlap, "share of the context exchange hidden behind attention",
+               between(0, 1));
+    d.optional("fp8_attention", &Software::fp8_attention, "attention runs in FP8 too");
+    d.optional("cast_traffic", &Software::cast_traffic,
+               "bytes moved by FP8 cast kernels per byte of the BF16 operand of a linear layer", between(0, 20));
+    d.optional("amax_every_micro_batch", &Software::amax_every_micro_batch,
+               "FP8 scaling synchronises the data-parallel ranks every micro-batch");
+    d.optional("memory_efficiency", &Software::memory_efficiency,
+               "bandwidth of fused memory-bound kernels over the copy plateau", between(0.01, 1));
+    d.optional("traffic_fused", &Software::traffic_fused, "share of the counted traffic left after fusion and caching",
+               between(0.01, 2));
+    d.optional("step_fixed", &Software::step_fixed, "fixed time of every step");
+    d.optional("evaluation_fixed", &Software::evaluation_fixed, "fixed time of an evaluation");
+    d.optional("evaluation_per_batch", &Software::evaluation_per_batch, "extra time of each evaluated batch");
+    d.optional("first_step_extra", &Software::first_step_extra, "extra time of the first step of a run");
+    d.optional("wait_after_first_step", &Software::wait_after_first_step, "wait after the first step of a run");
+    d.optional("wait_before_first_evaluation", &Software::wait_before_first_evaluation,
+               "wait before the first evaluation of a run");
+    d.optional("first_evaluation_extra", &Software::first_evaluation_extra, "extra time of the first evaluation");
+    d.optional("init", &Software::init, "initialisation before the clock starts");
+    d.optional("source", &Software::source, "where the numbers come from");
+  }
+};
+
+}  // namespace tw

@@ -14,7 +14,7 @@ namespace tw {
 namespace {
 
 // One record from `at` on; quoted fields may hold commas, doubled quotes and line ends.
-std::vector<std::string> next_record(const std::string& text, size_t& at) {
+std::vector<std::string> next_record(const std::string& text, size_t& at, const std::string& name, size_t record) {
   std::vector<std::string> fields(1);
   bool quoted = false;
   for (; at < text.size(); ++at) {
@@ -37,6 +37,7 @@ std::vector<std::string> next_record(const std::string& text, size_t& at) {
       fields.back() += c;
     }
   }
+  if (quoted) throw InputError({{name, fmt::format("record {}", record), "a quote is not closed", ""}});
   return fields;
 }
 
@@ -45,16 +46,18 @@ std::vector<std::string> next_record(const std::string& text, size_t& at) {
 CsvTable CsvTable::parse(const std::string& text, const std::string& name) {
   CsvTable table;
   table.name_ = name;
-  size_t at = 0, line = 1;
-  table.columns_ = next_record(text, at);
+  size_t at = text.compare(0, 3, "\xef\xbb\xbf") == 0 ? 3 : 0;  // a byte order mark, as spreadsheets write
+  size_t line = 1;
+  table.columns_ = next_record(text, at, name, line);
+  if (table.columns_.size() == 1 && table.columns_[0].empty())
+    throw InputError({{name, "first line", "has no column names", ""}});
   while (at < text.size()) {
-    auto record = next_record(text, at);
-    ++line;
+    auto record = next_record(text, at, name, ++line);
     if (record.size() == 1 && record[0].empty()) continue;
     if (record.size() != table.columns_.size())
-      throw InputError({{name, fmt::format("record {}", line),
-                         fmt::format("{} fields where the first line has {}", record.size(), table.columns_.size()),
-                         ""}});
+      throw InputError(
+          {{name, fmt::format("record {}", line),
+            fmt::format("{} fields where the first line has {}", record.size(), table.columns_.size()), ""}});
     table.cells_.push_back(std::move(record));
   }
   return table;
@@ -87,8 +90,8 @@ std::optional<double> CsvTable::number(size_t row, const std::string& column) co
   double v = 0;
   const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), v);
   if (error != std::errc() || end != cell.data() + cell.size() || !std::isfinite(v))
-    throw InputError({{name_, fmt::format("row {}, column {}", row + 1, column),
-                       fmt::format("\"{}\" is not a number", cell), ""}});
+    throw InputError(
+        {{name_, fmt::format("row {}, column {}", row + 1, column), fmt::format("\"{}\" is not a number", cell), ""}});
   return v;
 }
 

@@ -14,9 +14,9 @@ class CsvTable {
 
   size_t rows() const { return cells_.size(); }
   bool has(const std::string& column) const;
-  const std::string& text(size_t row, const std::string& column) const;  // InputError for an unknown column
+  const std::string& text(size_t row, const std::string& column) const;       // InputError for an unknown column
   std::optional<double> number(size_t row, const std::string& column) const;  // blank -> nullopt; else InputError
-  double value(size_t row, const std::string& column) const;  // as number(), but blank is an InputError
+  double value(size_t row, const std::string& column) const;                  // as number(), but blank is an InputError
   const std::vector<std::string>& columns() const { return columns_; }
 
  private:

@@ -15,16 +15,26 @@ using nlohmann::json;
 
 std::string TypeInfo::name() const {
   switch (kind) {
-    case Kind::boolean: return "true or false";
-    case Kind::integer: return "integer";
-    case Kind::number: return "number";
-    case Kind::text: return "text";
-    case Kind::quantity: return fmt::format("{} such as \"{}\"", dimension->name, dimension->example);
-    case Kind::choice: return one_of(choices);
-    case Kind::object: return fmt::format("{} (object or file)", object->name);
-    case Kind::array: return fmt::format("list of {}", element->name());
-    case Kind::map: return fmt::format("object of {}", element->name());
-    case Kind::any: break;
+    case Kind::boolean:
+      return "true or false";
+    case Kind::integer:
+      return "integer";
+    case Kind::number:
+      return "number";
+    case Kind::text:
+      return "text";
+    case Kind::quantity:
+      return fmt::format("{} such as \"{}\"", dimension->name, dimension->example);
+    case Kind::choice:
+      return one_of(choices);
+    case Kind::object:
+      return fmt::format("{} (object or file)", object->name);
+    case Kind::array:
+      return fmt::format("list of {}", element->name());
+    case Kind::map:
+      return fmt::format("object of {}", element->name());
+    case Kind::any:
+      break;
   }
   return "any value";
 }
@@ -35,9 +45,12 @@ ReadContext ReadContext::at(const std::string& key) const {
   return c;
 }
 
-ReadContext ReadContext::at(size_t index) const { return at(std::to_string(index)); }
+ReadContext ReadContext::at(size_t index) const {
+  return at(std::to_string(index));
+}
 
 void ReadContext::fault(std::string what, std::string allowed) const {
+  if (document->broken(pointer)) return;  // it could not be drawn in, which has been said
   const Origin origin = document->origin(pointer);
   faults->add({origin.file, origin.pointer.empty() ? "/" : origin.pointer, std::move(what), std::move(allowed)});
 }
@@ -46,7 +59,7 @@ namespace detail {
 namespace {
 
 std::string shown(const json& j) {
-  std::string text = j.dump();
+  std::string text = j.dump(-1, ' ', false, json::error_handler_t::replace);
   if (text.size() > 40) text = text.substr(0, 37) + "...";
   return text;
 }
@@ -79,10 +92,11 @@ bool read_integer(long long& out, const json& j, const ReadContext& c, long long
   const bool whole = j.is_number_float() && std::floor(j.get<double>()) == j.get<double>();
   if (!j.is_number_integer() && !whole) return c.fault(fmt::format("{} is not an integer", shown(j))), false;
   const double v = j.get<double>();
-  if (v < static_cast<double>(low) || v > static_cast<double>(high))
+  // 2^63 as a double is one more than the largest integer, hence >=.
+  if (v < static_cast<double>(low) || (v > static_cast<double>(high) || v >= 0x1p63))
     return c.fault(fmt::format("{} is out of range", shown(j)), fmt::format("allowed: at most {}", high)), false;
   if (!in_range(v, c, j, [](double x) { return fmt::format("{:.0f}", x); })) return false;
-  out = static_cast<long long>(v);
+  out = whole ? static_cast<long long>(v) : j.get<long long>();
   return true;
 }
 
@@ -103,7 +117,7 @@ bool read_text(std::string& out, const json& j, const ReadContext& c) {
 bool read_quantity(double& out, const json& j, const ReadContext& c, const DimensionInfo& dimension) {
   if (!j.is_string())
     return c.fault(fmt::format("{} has no unit", shown(j)),
-                   fmt::format("a {} such as \"{}\" is due", dimension.name, dimension.example)),
+                   fmt::format("{} such as \"{}\" is due", with_article(dimension.name), dimension.example)),
            false;
   const ParsedQuantity q = parse_quantity(j.get<std::string>(), dimension);
   if (!q.problem.empty()) return c.fault(q.problem), false;
@@ -134,12 +148,14 @@ void read_map(const json& j, const ReadContext& c,
 
 void read_object(void* object, const ObjectInfo& info, const std::vector<KeyReader>& readers, const json& j,
                  const ReadContext& c) {
-  if (!j.is_object()) return c.fault(fmt::format("{} is not an object", shown(j)), fmt::format("a {} is due", info.name));
+  if (!j.is_object())
+    return c.fault(fmt::format("{} is not an object", shown(j)), fmt::format("{} is due", with_article(info.name)));
   std::vector<std::string> known;
   for (const KeyInfo& key : info.keys) known.push_back(key.name);
   for (const auto& [key, value] : j.items()) {
     if (std::find(known.begin(), known.end(), key) == known.end())
-      c.at(key).fault(fmt::format("unknown key \"{}\" in a {}", key.substr(0, 64), info.name), suggest(key, known));
+      c.at(key).fault(fmt::format("unknown key \"{}\" in {}", printable(key, 64), with_article(info.name)),
+                      suggest(key, known));
   }
   for (size_t i = 0; i < info.keys.size(); ++i) {
     const KeyInfo& key = info.keys[i];
@@ -151,10 +167,18 @@ void read_object(void* object, const ObjectInfo& info, const std::vector<KeyRead
   }
 }
 
-std::string json_text(bool v) { return v ? "true" : "false"; }
-std::string json_text(long long v) { return std::to_string(v); }
-std::string json_text(double v) { return std::isfinite(v) ? json(v).dump() : ""; }
-std::string json_text(const std::string& v) { return json(v).dump(); }
+std::string json_text(bool v) {
+  return v ? "true" : "false";
+}
+std::string json_text(long long v) {
+  return std::to_string(v);
+}
+std::string json_text(double v) {
+  return std::isfinite(v) ? json(v).dump() : "";
+}
+std::string json_text(const std::string& v) {
+  return json(v).dump();
+}
 
 }  // namespace detail
 
@@ -184,7 +208,8 @@ json schema_of(const ObjectInfo& info, json& definitions) {
 json schema_of(const TypeInfo& type, const Range& range, json& definitions) {
   using Kind = TypeInfo::Kind;
   switch (type.kind) {
-    case Kind::boolean: return {{"type", "boolean"}};
+    case Kind::boolean:
+      return {{"type", "boolean"}};
     case Kind::integer:
     case Kind::number: {
       json s = {{"type", type.kind == Kind::integer ? "integer" : "number"}};
@@ -192,12 +217,14 @@ json schema_of(const TypeInfo& type, const Range& range, json& definitions) {
       if (std::isfinite(range.high)) s["maximum"] = range.high;
       return s;
     }
-    case Kind::text: return {{"type", "string"}};
+    case Kind::text:
+      return {{"type", "string"}};
     case Kind::quantity:
       return {{"type", "string"},
               {"pattern", "^ *[-+]?[0-9.]+([eE][-+]?[0-9]+)? *[A-Za-z]+( */ *[A-Za-z]+)? *$"},
               {"examples", {std::string(type.dimension->example)}}};
-    case Kind::choice: return {{"enum", type.choices}};
+    case Kind::choice:
+      return {{"enum", type.choices}};
     case Kind::object: {
       if (!definitions.contains(type.object->name)) {
         definitions[type.object->name] = json::object();  // a recursive kind finds itself
@@ -205,9 +232,12 @@ json schema_of(const TypeInfo& type, const Range& range, json& definitions) {
       }
       return {{"anyOf", {{{"$ref", "#/definitions/" + type.object->name}}, {{"type", "string"}}}}};
     }
-    case Kind::array: return {{"type", "array"}, {"items", schema_of(*type.element, {}, definitions)}};
-    case Kind::map: return {{"type", "object"}, {"additionalProperties", schema_of(*type.element, {}, definitions)}};
-    case Kind::any: break;
+    case Kind::array:
+      return {{"type", "array"}, {"items", schema_of(*type.element, range, definitions)}};
+    case Kind::map:
+      return {{"type", "object"}, {"additionalProperties", schema_of(*type.element, range, definitions)}};
+    case Kind::any:
+      break;
   }
   return json::object();
 }

@@ -37,9 +37,15 @@ struct Range {
   double high = std::numeric_limits<double>::infinity();
   bool above_low = false;  // low itself is excluded
 };
-constexpr Range at_least(double low) { return {low, std::numeric_limits<double>::infinity(), false}; }
-constexpr Range above(double low) { return {low, std::numeric_limits<double>::infinity(), true}; }
-constexpr Range between(double low, double high) { return {low, high, false}; }
+constexpr Range at_least(double low) {
+  return {low, std::numeric_limits<double>::infinity(), false};
+}
+constexpr Range above(double low) {
+  return {low, std::numeric_limits<double>::infinity(), true};
+}
+constexpr Range between(double low, double high) {
+  return {low, high, false};
+}
 
 struct ObjectInfo;
 

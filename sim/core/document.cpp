@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "core/files.hpp"
 #include "core/strict_json.hpp"
@@ -41,9 +43,28 @@ Origin Document::origin(const std::string& pointer) const {
   }
 }
 
-std::string Document::canonical() const { return root_->dump(); }
+bool Document::broken(const std::string& pointer) const {
+  if (broken_.empty()) return false;
+  for (std::string up = pointer;; up.resize(up.rfind('/'))) {
+    if (broken_.count(up) != 0) return true;
+    if (up.empty()) return false;
+  }
+}
+
+std::string Document::canonical() const {
+  return root_->dump();
+}
 
 namespace {
+
+std::optional<std::string> read_input(const std::string& path, Faults& faults) {
+  try {
+    return read_file(path);
+  } catch (const InputError& error) {
+    for (const Fault& fault : error.faults()) faults.add(fault);
+    return std::nullopt;
+  }
+}
 
 // The declared type of what a pointer names, or null: walks objects, lists and maps of the declaration.
 const TypeInfo* element_of(const TypeInfo& type, const std::string& token) {
@@ -56,7 +77,9 @@ const TypeInfo* element_of(const TypeInfo& type, const std::string& token) {
   return nullptr;
 }
 
-TypeInfo object_type(const ObjectInfo& info) { return {TypeInfo::Kind::object, nullptr, {}, &info, nullptr}; }
+TypeInfo object_type(const ObjectInfo& info) {
+  return {TypeInfo::Kind::object, nullptr, {}, &info, nullptr};
+}
 
 std::string unescape(std::string token) {
   for (size_t at = 0; (at = token.find('~', at)) != std::string::npos; ++at) {
@@ -77,7 +100,10 @@ class Composer {
 
   void load_root(const std::string& text, const std::string& name, const ObjectInfo& info) {
     auto parsed = parse_strict_json(text, name, faults_);
-    if (!parsed) return fail();
+    if (!parsed) {
+      document_.readable_ = false;
+      return fail();
+    }
     *document_.root_ = std::move(*parsed);
     document_.origins_[""] = {name, ""};
     compose(*document_.root_, object_type(info), "", {name});
@@ -87,11 +113,12 @@ class Composer {
     const auto equals = text.find('=');
     const std::string pointer = text.substr(0, equals);
     if (equals == std::string::npos || pointer.empty() || pointer.front() != '/')
-      return fault({"--set", "", fmt::format("\"{}\" is not of the form /pointer=value", text),
-                    "example: --set /plan/tp=8"});
+      return fault(
+          {"--set", "", fmt::format("\"{}\" is not of the form /pointer=value", text), "example: --set /plan/tp=8"});
     const TypeInfo root = object_type(info);
     const TypeInfo* type = &root;
     json* node = document_.root_.get();
+    json* parent = nullptr;
     std::vector<std::string> tokens = split(pointer.substr(1), '/');
     std::string walked;
     for (size_t i = 0; i < tokens.size(); ++i) {
@@ -103,8 +130,10 @@ class Composer {
           for (const KeyInfo& key : type->object->keys) known.push_back(key.name);
         return fault({"--set", pointer, fmt::format("\"{}\" names nothing", token), suggest(token, known)});
       }
+      parent = node;
       if (node->is_array()) {
-        const bool digits = !token.empty() && token.size() < 9 && token.find_first_not_of("0123456789") == std::string::npos;
+        const bool digits =
+            !token.empty() && token.size() < 9 && token.find_first_not_of("0123456789") == std::string::npos;
         const size_t index = digits ? std::stoul(token) : node->size();
         if (index >= node->size())
           return fault({"--set", pointer, fmt::format("\"{}\" is not an index of this list", token),
@@ -118,16 +147,41 @@ class Composer {
       walked += "/" + tokens[i];
       type = next;
     }
-    const std::string value = text.substr(equals + 1);
-    json parsed = json::parse(value, nullptr, false);
-    // A bare word or a quantity needs no quotes: --set /plan/schedule=gpipe, --set "/nic/bandwidth=50 GB/s"
-    *node = parsed.is_discarded() ? json(value) : std::move(parsed);
     forget_origins_below(pointer);
     document_.origins_[pointer] = {"--set", pointer};
+    auto value = override_value(text.substr(equals + 1), *type, pointer);
+    if (!value) return fail();
+    if (value->is_null()) {
+      if (parent->is_array())
+        parent->erase(std::stoul(tokens.back()));
+      else
+        parent->erase(unescape(tokens.back()));
+      return;
+    }
+    *node = std::move(*value);
     compose(*node, *type, pointer, {"--set"});
   }
 
  private:
+  // A bare word or a quantity needs no quotes: --set /plan/schedule=gpipe, --set "/nic/bandwidth=50 GB/s". Null when a
+  // fault was added.
+  std::unique_ptr<json> override_value(const std::string& text, const TypeInfo& type, const std::string& pointer) {
+    using Kind = TypeInfo::Kind;
+    const bool literal = type.kind == Kind::text || type.kind == Kind::quantity || type.kind == Kind::choice;
+    const char first = text.empty() ? ' ' : text.front();
+    if (first == '"' || (!literal && (first == '{' || first == '[')))
+      return parse_strict_json(text, "--set " + pointer, faults_);
+    json parsed = literal && text != "null" ? json(text) : json::parse(text, nullptr, false);
+    if (parsed.is_discarded()) parsed = json(text);
+    try {
+      (void)parsed.dump();
+    } catch (const json::exception&) {
+      faults_.add({"--set", pointer, "the value is not UTF-8 text", ""});
+      return nullptr;
+    }
+    return std::make_unique<json>(std::move(parsed));
+  }
+
   void fail() { document_.complete_ = false; }
   void fault(Fault f) {
     faults_.add(std::move(f));
@@ -145,49 +199,51 @@ class Composer {
   void compose(json& node, const TypeInfo& type, const std::string& pointer, const std::vector<std::string>& chain) {
     if (type.kind == TypeInfo::Kind::object) {
       if (node.is_string()) {
-        return draw_in(node, node.get<std::string>(), type, pointer, pointer, chain);
-      }
-      if (node.is_object() && node.contains("use")) {
-        if (!node["use"].is_string()) {
-          const Origin o = document_.origin(pointer + "/use");
-          return fault({o.file, o.pointer, "\"use\" is not a file name", ""});
-        }
-        json over = std::move(node);
-        const std::string file = over["use"].get<std::string>();
-        over.erase("use");
-        const Origin place = document_.origin(pointer);
-        for (auto& [key, value] : over.items()) {
-          const TypeInfo* next = element_of(type, key);
-          if (next != nullptr) compose(value, *next, pointer + "/" + pointer_token(key), chain);
-        }
-        auto own = std::move(document_.origins_);  // origins of the overriding values
-        document_.origins_.clear();
-        document_.origins_[""] = place;
-        node = json::object();
-        draw_in(node, file, type, pointer, pointer + "/use", chain);
-        auto drawn = std::move(document_.origins_);
-        document_.origins_ = std::move(own);
-        drawn.erase("");
-        const auto file_origin = drawn.find(pointer);
-        if (file_origin == drawn.end()) return;  // it could not be read; said already
-        const std::map<std::string, Origin> kept = document_.origins_;
-        for (auto& [key, value] : drawn) document_.origins_[key] = value;
-        merge(node, over, pointer, place, kept);
+        draw_in(node, node.get<std::string>(), type, pointer, document_.origin(pointer), chain);
         return;
       }
+      if (node.is_object() && node.contains("use")) return compose_over(node, type, pointer, chain);
       if (!node.is_object()) return;
       for (const KeyInfo& key : type.object->keys) {
         const auto found = node.find(key.name);
-        if (found != node.end())
-          compose(*found, key.type, pointer + "/" + key.name, chain_at(pointer, chain));
+        if (found != node.end()) compose(*found, key.type, pointer + "/" + key.name, chain_at(pointer, chain));
       }
     } else if (type.kind == TypeInfo::Kind::array && node.is_array()) {
       for (size_t i = 0; i < node.size(); ++i)
         compose(node[i], *type.element, pointer + "/" + std::to_string(i), chain);
     } else if (type.kind == TypeInfo::Kind::map && node.is_object()) {
-      for (auto& [key, value] : node.items())
-        compose(value, *type.element, pointer + "/" + pointer_token(key), chain);
+      for (auto& [key, value] : node.items()) compose(value, *type.element, pointer + "/" + pointer_token(key), chain);
     }
+  }
+
+  // {"use": FILE, ...}: the file's values, and on top of them those that stand here.
+  void compose_over(json& node, const TypeInfo& type, const std::string& pointer,
+                    const std::vector<std::string>& chain) {
+    const Origin place = document_.origin(pointer);
+    const Origin named{place.file, place.pointer + "/use"};
+    if (!node["use"].is_string()) {
+      document_.broken_.insert(pointer);
+      return fault({named.file, named.pointer, "\"use\" is not a file name", ""});
+    }
+    json over = std::move(node);
+    const std::string file = over["use"].get<std::string>();
+    over.erase("use");
+    node = json::object();
+    const auto drawn_before = std::exchange(drawn_, {});
+    for (auto& [key, value] : over.items()) {
+      const TypeInfo* next = element_of(type, key);
+      if (next != nullptr) compose(value, *next, pointer + "/" + pointer_token(key), chain);
+    }
+    const auto replaced = std::exchange(drawn_, {});
+    const auto origins = std::exchange(document_.origins_, {});
+    const bool found = draw_in(node, file, type, pointer, named, chain);
+    const auto drawn_origins = std::exchange(document_.origins_, origins);
+    drawn_ = drawn_before;
+    drawn_.insert(pointer);
+    if (!found) return;
+    forget_origins_below(pointer);
+    for (const auto& [at, origin] : drawn_origins) document_.origins_[at] = origin;
+    merge(node, over, pointer, place, origins, replaced);
   }
 
   std::vector<std::string> chain_at(const std::string& pointer, std::vector<std::string> chain) const {
@@ -196,34 +252,43 @@ class Composer {
     return chain;
   }
 
-  void draw_in(json& node, const std::string& file, const TypeInfo& type, const std::string& pointer,
-               const std::string& named_at, const std::vector<std::string>& chain) {
-    const Origin place = document_.origin(named_at);
+  bool draw_in(json& node, const std::string& file, const TypeInfo& type, const std::string& pointer,
+               const Origin& named, const std::vector<std::string>& chain) {
+    drawn_.insert(pointer);
+    const auto refuse = [&](const std::string& what, const std::string& allowed) {
+      fault({named.file, named.pointer.empty() ? "/" : named.pointer, what, allowed});
+      document_.broken_.insert(pointer);
+      return false;
+    };
     const auto path = find_input_file(file, chain.back());
-    if (!path) {
-      return fault({place.file, place.pointer.empty() ? "/" : place.pointer,
-                    fmt::format("there is no file \"{}\" (for a {})", file, type.object->name), suggest_file(file)});
-    }
+    if (!path)
+      return refuse(fmt::format("there is no file \"{}\" (for {})", file, with_article(type.object->name)),
+                    suggest_file(file));
     if (std::find(chain.begin(), chain.end(), *path) != chain.end() || chain.size() > 16)
-      return fault({place.file, place.pointer, fmt::format("\"{}\" draws itself in", file), ""});
-    auto parsed = parse_strict_json(read_file(*path), *path, faults_);
-    if (!parsed) return fail();
+      return refuse(fmt::format("\"{}\" draws itself in", file), "");
+    const auto text = read_input(*path, faults_);
+    auto parsed = text ? parse_strict_json(*text, *path, faults_) : nullptr;
+    if (!parsed) {
+      document_.broken_.insert(pointer);
+      return fail(), false;
+    }
     node = std::move(*parsed);
     forget_origins_below(pointer);
     document_.origins_[pointer] = {*path, ""};
     auto deeper = chain;
     deeper.push_back(*path);
     compose(node, type, pointer, deeper);
+    return true;
   }
 
   // Puts `over` on top of `node`; lists and plain values are replaced, objects merged key by key.
   void merge(json& node, json& over, const std::string& pointer, const Origin& place,
-             const std::map<std::string, Origin>& kept) {
+             const std::map<std::string, Origin>& kept, const std::set<std::string>& replaced) {
     for (auto& [key, value] : over.items()) {
       const std::string at = pointer + "/" + pointer_token(key);
-      if (value.is_object() && node.contains(key) && node[key].is_object()) {
+      if (value.is_object() && node.contains(key) && node[key].is_object() && replaced.count(at) == 0) {
         const Origin deeper{place.file, place.pointer + "/" + pointer_token(key)};
-        merge(node[key], value, at, deeper, kept);
+        merge(node[key], value, at, deeper, kept, replaced);
       } else {
         forget_origins_below(at);
         document_.origins_[at] = {place.file, place.pointer + "/" + pointer_token(key)};
@@ -236,6 +301,7 @@ class Composer {
 
   Document& document_;
   Faults& faults_;
+  std::set<std::string> drawn_;  // pointers of what came from a file
 };
 
 Document Document::from_text(const std::string& text, const std::string& name, const ObjectInfo& info,
@@ -243,7 +309,7 @@ Document Document::from_text(const std::string& text, const std::string& name, c
   Document document;
   Composer composer(document, faults);
   composer.load_root(text, name, info);
-  if (document.complete_)
+  if (document.readable_)
     for (const std::string& o : overrides) composer.apply_override(o, info);
   return document;
 }
@@ -252,12 +318,18 @@ Document Document::load(const std::string& file, const ObjectInfo& info, const s
                         Faults& faults) {
   const auto path = find_input_file(file, "");
   if (!path) {
-    faults.add({file, "", fmt::format("there is no such file (for a {})", info.name), suggest_file(file)});
+    faults.add({file, "", fmt::format("there is no such file (for {})", with_article(info.name)), suggest_file(file)});
     Document document;
-    document.complete_ = false;
+    document.complete_ = document.readable_ = false;
     return document;
   }
-  return from_text(read_file(*path), *path, info, overrides, faults);
+  const auto text = read_input(*path, faults);
+  if (!text) {
+    Document document;
+    document.complete_ = document.readable_ = false;
+    return document;
+  }
+  return from_text(*text, *path, info, overrides, faults);
 }
 
 namespace {

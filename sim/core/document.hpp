@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,8 @@ struct Origin {
 std::string pointer_token(const std::string& key);
 
 // A composed input. Wherever an object of a described kind may stand, a file name may stand instead, or an object whose
-// key "use" names a file whose values it overrides. Files are looked for beside the naming file, then in the data
-// folders (data_folders()).
+// key "use" names a file whose values it overrides: objects key by key, lists, plain values and whatever comes from a
+// file of its own as a whole. Files are looked for beside the naming file, then in the data folders (data_folders()).
 class Document {
  public:
   Document();
@@ -32,8 +33,9 @@ class Document {
   Document(Document&&) noexcept;
   Document& operator=(Document&&) noexcept;
 
-  // Reads and composes `file` as an object of kind `info`, then applies the overrides "/pointer=value" in order. Faults
-  // are added to `faults`; the document is then incomplete and must not be used further than for more faults.
+  // Reads and composes `file` as an object of kind `info`, then applies the overrides "/pointer=value" in order; a
+  // value null takes a key away. Faults are added to `faults`; the document is then incomplete and only good for
+  // finding more.
   static Document load(const std::string& file, const ObjectInfo& info, const std::vector<std::string>& overrides,
                        Faults& faults);
   static Document from_text(const std::string& text, const std::string& name, const ObjectInfo& info,
@@ -41,7 +43,9 @@ class Document {
 
   const nlohmann::json& root() const { return *root_; }
   Origin origin(const std::string& pointer) const;
-  bool complete() const { return complete_; }
+  bool complete() const { return complete_; }     // no fault so far
+  bool readable() const { return readable_; }     // the file itself could be parsed; reading finds further faults
+  bool broken(const std::string& pointer) const;  // it, or what it stands in, could not be drawn in
 
   // Canonical text of the effective input: sorted keys, no comments. Its hash identifies the inputs.
   std::string canonical() const;
@@ -52,7 +56,9 @@ class Document {
  private:
   std::unique_ptr<nlohmann::json> root_;
   std::map<std::string, Origin> origins_;  // pointer -> origin of it and of all below it that have none of their own
+  std::set<std::string> broken_;
   bool complete_ = true;
+  bool readable_ = true;
   friend class Composer;
 };
 
@@ -60,7 +66,7 @@ class Document {
 template <class T>
 T read(const Document& document, Faults& faults) {
   T value{};
-  if (document.complete()) Codec<T>::read(value, document.root(), ReadContext{&document, "", &faults, {}});
+  if (document.readable()) Codec<T>::read(value, document.root(), ReadContext{&document, "", &faults, {}});
   return value;
 }
 

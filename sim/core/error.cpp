@@ -2,14 +2,16 @@
 
 #include <algorithm>
 
+#include "core/text.hpp"
+
 namespace tw {
 
 std::string Fault::text() const {
   std::string line = file;
   if (!place.empty()) line += (line.empty() ? "" : ": ") + place;
-  line += ": " + what;
+  line += (line.empty() ? "" : ": ") + what;
   if (!allowed.empty()) line += "; " + allowed;
-  return line;
+  return printable(line, 2000);  // one line a fault, whatever stands in the input
 }
 
 namespace {

@@ -12,10 +12,10 @@ enum class ExitCode { done = 0, bug = 1, bad_input = 2, does_not_fit = 3, simula
 
 // One fault of one input: where, what, and what would be allowed.
 struct Fault {
-  std::string file;     // as the user named it
-  std::string place;    // JSON pointer, or "line 3, column 7"
-  std::string what;     // "unknown key"
-  std::string allowed;  // "did you mean \"layers\"?"; may be empty
+  std::string file;          // as the user named it
+  std::string place;         // JSON pointer, or "line 3, column 7"
+  std::string what;          // "unknown key"
+  std::string allowed;       // "did you mean \"layers\"?"; may be empty
   std::string text() const;  // "file: place: what; allowed"
 };
 
@@ -48,6 +48,7 @@ class Faults {
   bool empty() const { return list_.empty(); }
   size_t size() const { return list_.size(); }
   void throw_if_any() const;
+  const std::vector<Fault>& list() const { return list_; }
 
  private:
   std::vector<Fault> list_;

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -39,7 +40,8 @@ std::optional<std::string> find_input_file(const std::string& name, const std::s
   }
   for (const std::string& folder : data_folders()) {
     const fs::path there = fs::path(folder) / name;
-    if (usable(there)) return there.string();
+    // As short as it was given, where that names the same file.
+    if (usable(there)) return fs::equivalent(there, name, ignored) ? name : there.string();
   }
   if (usable(name)) return name;
   return std::nullopt;
@@ -67,6 +69,25 @@ std::string read_file(const std::string& path) {
   return text.str();
 }
 
+namespace {
+// An interruption waits until the partial file has its name or is gone.
+class InterruptLater {
+ public:
+  InterruptLater() {
+    sigset_t held;
+    sigemptyset(&held);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&held, signal);
+    sigprocmask(SIG_BLOCK, &held, &before_);
+  }
+  ~InterruptLater() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  InterruptLater(const InterruptLater&) = delete;
+  InterruptLater& operator=(const InterruptLater&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+}  // namespace
+
 void write_file(const std::string& path, std::string_view content) {
   const auto refuse = [&](const std::string& why) {
     throw InputError({{path, "", fmt::format("cannot be written ({})", why), ""}});
@@ -75,6 +96,7 @@ void write_file(const std::string& path, std::string_view content) {
   std::error_code error;
   if (target.has_parent_path()) fs::create_directories(target.parent_path(), error);
   const std::string partial = fmt::format("{}.{}.part", path, ::getpid());
+  const InterruptLater hold;
   {
     std::ofstream out(partial, std::ios::binary | std::ios::trunc);
     out.write(content.data(), static_cast<std::streamsize>(content.size()));

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/document.hpp"
+#include "core/text.hpp"
 
 namespace tw {
 
@@ -52,9 +53,12 @@ class StrictReader : public nlohmann::json_sax<json> {
   bool parse_error(size_t byte, const std::string&, const nlohmann::detail::exception& e) override {
     std::string why = e.what();
     const auto at = why.find("syntax error");
-    if (at != std::string::npos) why = why.substr(at);
-    std::replace(why.begin(), why.end(), '\n', ' ');
-    if (why.size() > 200) why = why.substr(0, 197) + "...";
+    const auto tag = why.find("] ");
+    if (at != std::string::npos)
+      why = why.substr(at);
+    else if (tag != std::string::npos)
+      why = why.substr(tag + 2);  // "[json.exception.out_of_range.406] number overflow ..."
+    why = printable(why);
     if (text_.find_first_not_of(" \t\r\n") == std::string::npos) why = "the file is empty";
     faults_.add({name_, line_and_column(text_, byte), why, ""});
     return good_ = false;

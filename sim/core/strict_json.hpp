@@ -2,8 +2,8 @@
 // overflow, and syntax errors refused with line and column.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "core/error.hpp"

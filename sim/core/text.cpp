@@ -31,8 +31,10 @@ std::string suggest(std::string_view given, const std::vector<std::string>& know
   const auto nearest = std::min_element(known.begin(), known.end(), [&](const auto& a, const auto& b) {
     return distance(given.substr(0, 64), a) < distance(given.substr(0, 64), b);
   });
-  if (distance(given.substr(0, 64), *nearest) <= std::max<size_t>(2, nearest->size() / 3))
-    return fmt::format("did you mean \"{}\"?", *nearest);
+  // A third of its letters may differ, or two: a transposition counts as two. Of a short name, one has to be right.
+  const size_t allowed =
+      std::min(std::max<size_t>(2, nearest->size() / 3), nearest->size() - std::min<size_t>(1, nearest->size()));
+  if (distance(given.substr(0, 64), *nearest) <= allowed) return fmt::format("did you mean \"{}\"?", *nearest);
   std::string list;
   for (size_t i = 0; i < std::min(most, known.size()); ++i) list += (i ? ", " : "") + known[i];
   return "known: " + list + (known.size() > most ? ", ..." : "");
@@ -43,6 +45,28 @@ std::string one_of(const std::vector<std::string>& choices) {
   for (size_t i = 0; i < choices.size(); ++i)
     text += (i == 0 ? "" : i + 1 == choices.size() ? " or " : ", ") + choices[i];
   return text;
+}
+
+std::string with_article(std::string_view noun) {
+  const bool vowel = !noun.empty() && std::string_view("aeiouAEIOU").find(noun.front()) != std::string_view::npos;
+  return fmt::format("{} {}", vowel ? "an" : "a", noun);
+}
+
+std::string printable(std::string_view text, size_t most) {
+  std::string out;
+  for (const char c : text) {
+    if (out.size() >= most) return out + "...";
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\n')
+      out += "\\n";
+    else if (c == '\t')
+      out += "\\t";
+    else if (byte < 0x20 || byte == 0x7f)
+      out += fmt::format("\\x{:02x}", byte);
+    else
+      out += c;
+  }
+  return out;
 }
 
 std::vector<std::string> split(std::string_view text, char separator) {

@@ -13,6 +13,12 @@ std::string suggest(std::string_view given, const std::vector<std::string>& know
 // "1, 2 or 4"
 std::string one_of(const std::vector<std::string>& choices);
 
+// "a bandwidth", "an energy"
+std::string with_article(std::string_view noun);
+
+// Control characters as \n, \t or \x1b, so that text from an input keeps to its line; at most `most` bytes.
+std::string printable(std::string_view text, size_t most = 200);
+
 std::vector<std::string> split(std::string_view text, char separator);
 
 }  // namespace tw

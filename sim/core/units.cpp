@@ -6,6 +6,8 @@
 #include <cmath>
 #include <vector>
 
+#include "core/text.hpp"
+
 namespace tw {
 namespace {
 
@@ -23,21 +25,60 @@ constexpr Exponents kTime{1, 0, 0, 0, 0, 0, 0, 0}, kEnergy{0, 1, 0, 0, 0, 0, 0, 
 constexpr double kKi = 1024.0;
 // Every unit the inputs know. A new one is one line here.
 constexpr Atom kAtoms[] = {
-    {"s", 1, kTime}, {"ms", 1e-3, kTime}, {"us", 1e-6, kTime}, {"ns", 1e-9, kTime}, {"min", 60, kTime},
-    {"h", 3600, kTime}, {"d", 86400, kTime},
-    {"J", 1, kEnergy}, {"kJ", 1e3, kEnergy}, {"MJ", 1e6, kEnergy}, {"GJ", 1e9, kEnergy}, {"Wh", 3600, kEnergy},
-    {"kWh", 3.6e6, kEnergy}, {"MWh", 3.6e9, kEnergy}, {"GWh", 3.6e12, kEnergy},
-    {"B", 1, kData}, {"kB", 1e3, kData}, {"MB", 1e6, kData}, {"GB", 1e9, kData}, {"TB", 1e12, kData},
-    {"PB", 1e15, kData}, {"KiB", kKi, kData}, {"MiB", kKi* kKi, kData}, {"GiB", kKi* kKi* kKi, kData},
-    {"TiB", kKi* kKi* kKi* kKi, kData}, {"bit", 0.125, kData}, {"kbit", 125, kData}, {"Mbit", 1.25e5, kData},
-    {"Gbit", 1.25e8, kData}, {"Tbit", 1.25e11, kData},
-    {"FLOP", 1, kWork}, {"GFLOP", 1e9, kWork}, {"TFLOP", 1e12, kWork}, {"PFLOP", 1e15, kWork},
+    {"s", 1, kTime},
+    {"ms", 1e-3, kTime},
+    {"us", 1e-6, kTime},
+    {"ns", 1e-9, kTime},
+    {"min", 60, kTime},
+    {"h", 3600, kTime},
+    {"d", 86400, kTime},
+    {"J", 1, kEnergy},
+    {"kJ", 1e3, kEnergy},
+    {"MJ", 1e6, kEnergy},
+    {"GJ", 1e9, kEnergy},
+    {"Wh", 3600, kEnergy},
+    {"kWh", 3.6e6, kEnergy},
+    {"MWh", 3.6e9, kEnergy},
+    {"GWh", 3.6e12, kEnergy},
+    {"B", 1, kData},
+    {"kB", 1e3, kData},
+    {"MB", 1e6, kData},
+    {"GB", 1e9, kData},
+    {"TB", 1e12, kData},
+    {"PB", 1e15, kData},
+    {"KiB", kKi, kData},
+    {"MiB", kKi* kKi, kData},
+    {"GiB", kKi* kKi* kKi, kData},
+    {"TiB", kKi* kKi* kKi* kKi, kData},
+    {"bit", 0.125, kData},
+    {"kbit", 125, kData},
+    {"Mbit", 1.25e5, kData},
+    {"Gbit", 1.25e8, kData},
+    {"Tbit", 1.25e11, kData},
+    {"FLOP", 1, kWork},
+    {"GFLOP", 1e9, kWork},
+    {"TFLOP", 1e12, kWork},
+    {"PFLOP", 1e15, kWork},
     {"EFLOP", 1e18, kWork},
-    {"A", 1, kCurrent}, {"kA", 1e3, kCurrent}, {"degC", 1, kTemperature},
-    {"kg", 1, kCarbon}, {"g", 1e-3, kCarbon}, {"t", 1e3, kCarbon}, {"USD", 1, kMoney},
-    {"W", 1, kPower}, {"mW", 1e-3, kPower}, {"kW", 1e3, kPower}, {"MW", 1e6, kPower}, {"GW", 1e9, kPower},
-    {"Hz", 1, kFrequency}, {"kHz", 1e3, kFrequency}, {"MHz", 1e6, kFrequency}, {"GHz", 1e9, kFrequency},
-    {"V", 1, kVoltage}, {"mV", 1e-3, kVoltage}, {"kV", 1e3, kVoltage},
+    {"A", 1, kCurrent},
+    {"kA", 1e3, kCurrent},
+    {"degC", 1, kTemperature},
+    {"kg", 1, kCarbon},
+    {"g", 1e-3, kCarbon},
+    {"t", 1e3, kCarbon},
+    {"USD", 1, kMoney},
+    {"W", 1, kPower},
+    {"mW", 1e-3, kPower},
+    {"kW", 1e3, kPower},
+    {"MW", 1e6, kPower},
+    {"GW", 1e9, kPower},
+    {"Hz", 1, kFrequency},
+    {"kHz", 1e3, kFrequency},
+    {"MHz", 1e6, kFrequency},
+    {"GHz", 1e9, kFrequency},
+    {"V", 1, kVoltage},
+    {"mV", 1e-3, kVoltage},
+    {"kV", 1e3, kVoltage},
 };
 
 const Atom* find_atom(std::string_view name) {
@@ -68,7 +109,7 @@ std::optional<Atom> parse_unit(std::string_view text) {
 }
 
 std::string expected(const DimensionInfo& wanted) {
-  return fmt::format("a {} such as \"{}\" is due", wanted.name, wanted.example);
+  return fmt::format("{} such as \"{}\" is due", with_article(wanted.name), wanted.example);
 }
 
 // Units tried for output, largest first, per dimension.
@@ -100,24 +141,27 @@ ParsedQuantity parse_quantity(std::string_view text, const DimensionInfo& wanted
   if (!unit) return {0, fmt::format("unknown unit \"{}\"; {}", unit_text, expected(wanted))};
   if (unit->exponents != wanted.exponents)
     return {0, fmt::format("\"{}\" has the wrong dimension; {}", text, expected(wanted))};
-  return {number * unit->factor, ""};
+  const double value = number * unit->factor;
+  if (!std::isfinite(value)) return {0, fmt::format("\"{}\" is too large; {}", text, expected(wanted))};
+  return {value, ""};
 }
 
 std::string format_quantity(double value, const DimensionInfo& dimension) {
+  if (value == 0) return fmt::format("0 {}", dimension.si);
   std::string_view last = dimension.si;
   double factor = 1;
   for (const std::string_view name : output_units(dimension)) {
     const auto unit = parse_unit(name);
     last = name;
     factor = unit->factor;
-    if (std::abs(value) >= factor || value == 0) break;
+    if (std::abs(value) >= factor) break;
   }
   // The shortest text that reads back to the same value: try few digits first.
   for (int digits = 3; digits < 17; ++digits) {
     const std::string text = fmt::format("{:.{}g} {}", value / factor, digits, last);
     if (parse_quantity(text, dimension).value == value) return text;
   }
-  return fmt::format("{} {}", value / factor, last);
+  return fmt::format("{} {}", value, dimension.si);  // the prefix costs a last bit
 }
 
 }  // namespace tw

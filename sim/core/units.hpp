@@ -1,6 +1,6 @@
 // Physical quantities as types: Boost.Units over a system of our own, because training needs dimensions that SI lacks
-// (data, floating-point work, carbon, money). Energy is a base unit in place of mass and length, which never occur here.
-// A quantity keeps SI (or natural) units inside; text with prefixes is converted at the edge by parse_quantity().
+// (data, floating-point work, carbon, money). Energy is a base unit in place of mass and length, which never occur
+// here. A quantity keeps SI (or natural) units inside; text with prefixes is converted at the edge by parse_quantity().
 #pragma once
 
 #include <array>
@@ -44,31 +44,47 @@ template <class Top, class Bottom>
 using Ratio = Quantity<typename bu::derived_dimension<Top, 1, Bottom, -1>::type>;
 }  // namespace dimension
 
-using Time = dimension::Quantity<dimension::Time::dimension_type>;                   // s
-using Energy = dimension::Quantity<dimension::Energy::dimension_type>;               // J
-using Bytes = dimension::Quantity<dimension::Data::dimension_type>;                  // B
-using Flops = dimension::Quantity<dimension::Work::dimension_type>;                  // FLOP
-using Current = dimension::Quantity<dimension::Current::dimension_type>;             // A
-using Temperature = dimension::Quantity<dimension::Temperature::dimension_type>;     // degC
-using CarbonMass = dimension::Quantity<dimension::Carbon::dimension_type>;           // kg CO2e
-using Money = dimension::Quantity<dimension::Money::dimension_type>;                 // USD
-using Power = dimension::Ratio<dimension::Energy, dimension::Time>;                  // W
-using Bandwidth = dimension::Ratio<dimension::Data, dimension::Time>;                // B/s
-using FlopRate = dimension::Ratio<dimension::Work, dimension::Time>;                 // FLOP/s
-using CarbonIntensity = dimension::Ratio<dimension::Carbon, dimension::Energy>;      // kg/J
-using EnergyPrice = dimension::Ratio<dimension::Money, dimension::Energy>;           // USD/J
+using Time = dimension::Quantity<dimension::Time::dimension_type>;                                  // s
+using Energy = dimension::Quantity<dimension::Energy::dimension_type>;                              // J
+using Bytes = dimension::Quantity<dimension::Data::dimension_type>;                                 // B
+using Flops = dimension::Quantity<dimension::Work::dimension_type>;                                 // FLOP
+using Current = dimension::Quantity<dimension::Current::dimension_type>;                            // A
+using Temperature = dimension::Quantity<dimension::Temperature::dimension_type>;                    // degC
+using CarbonMass = dimension::Quantity<dimension::Carbon::dimension_type>;                          // kg CO2e
+using Money = dimension::Quantity<dimension::Money::dimension_type>;                                // USD
+using Power = dimension::Ratio<dimension::Energy, dimension::Time>;                                 // W
+using Bandwidth = dimension::Ratio<dimension::Data, dimension::Time>;                               // B/s
+using FlopRate = dimension::Ratio<dimension::Work, dimension::Time>;                                // FLOP/s
+using CarbonIntensity = dimension::Ratio<dimension::Carbon, dimension::Energy>;                     // kg/J
+using EnergyPrice = dimension::Ratio<dimension::Money, dimension::Energy>;                          // USD/J
 using Frequency = dimension::Quantity<boost::units::derived_dimension<dimension::Time, -1>::type>;  // 1/s
-using Voltage = dimension::Quantity<boost::units::derived_dimension<dimension::Energy, 1, dimension::Time, -1,
-                                                                    dimension::Current, -1>::type>;  // V
+using Voltage = dimension::Quantity<
+    boost::units::derived_dimension<dimension::Energy, 1, dimension::Time, -1, dimension::Current, -1>::type>;  // V
 
-constexpr Time seconds(double v) { return Time::from_value(v); }
-constexpr Energy joules(double v) { return Energy::from_value(v); }
-constexpr Bytes bytes(double v) { return Bytes::from_value(v); }
-constexpr Flops flops(double v) { return Flops::from_value(v); }
-constexpr Power watts(double v) { return Power::from_value(v); }
-constexpr Bandwidth bytes_per_second(double v) { return Bandwidth::from_value(v); }
-constexpr FlopRate flops_per_second(double v) { return FlopRate::from_value(v); }
-constexpr Voltage volts(double v) { return Voltage::from_value(v); }
+constexpr Time seconds(double v) {
+  return Time::from_value(v);
+}
+constexpr Energy joules(double v) {
+  return Energy::from_value(v);
+}
+constexpr Bytes bytes(double v) {
+  return Bytes::from_value(v);
+}
+constexpr Flops flops(double v) {
+  return Flops::from_value(v);
+}
+constexpr Power watts(double v) {
+  return Power::from_value(v);
+}
+constexpr Bandwidth bytes_per_second(double v) {
+  return Bandwidth::from_value(v);
+}
+constexpr FlopRate flops_per_second(double v) {
+  return FlopRate::from_value(v);
+}
+constexpr Voltage volts(double v) {
+  return Voltage::from_value(v);
+}
 constexpr double joules_per_kwh = 3.6e6;
 constexpr double gib = 1073741824.0;
 
@@ -85,10 +101,10 @@ struct DimensionInfo {
 template <class Q>
 struct DimensionOf;  // specialised for each quantity that inputs may hold
 
-#define TW_DIMENSION(type, ...)                              \
-  template <>                                                \
-  struct DimensionOf<type> {                                 \
-    static constexpr DimensionInfo info{__VA_ARGS__};        \
+#define TW_DIMENSION(type, ...)                       \
+  template <>                                         \
+  struct DimensionOf<type> {                          \
+    static constexpr DimensionInfo info{__VA_ARGS__}; \
   }
 TW_DIMENSION(Time, "time", "1.2 us", "s", {1, 0, 0, 0, 0, 0, 0, 0});
 TW_DIMENSION(Energy, "energy", "3.6 MJ", "J", {0, 1, 0, 0, 0, 0, 0, 0});

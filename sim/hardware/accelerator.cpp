@@ -37,6 +37,14 @@ void GpuPower::describe(Description<GpuPower>& d) {
   d.required("convolution", &GpuPower::convolution, "dense convolutions");
   d.optional("throttle_exponent", &GpuPower::throttle_exponent,
              "time above the board limit grows with (dynamic power wanted / allowed) to this power", between(0, 2));
+  d.optional("held_share", &GpuPower::held_share,
+             "mean power that the board's limiter settles at, as a share of the limit", between(0.5, 1));
+  d.optional("memory_reserve", &GpuPower::memory_reserve,
+             "memory-bound kernels keep their speed while the clock leaves clock-bound ones this share of their dynamic "
+             "power",
+             between(0.01, 1));
+  d.optional("zero_data", &GpuPower::zero_data,
+             "dynamic power of matrix products of zeros over that of random data (data toggling)", between(0, 1));
   d.optional("source", &GpuPower::source, "where the numbers come from");
 }
 

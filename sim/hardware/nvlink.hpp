@@ -9,18 +9,26 @@
 
 namespace tw {
 
+// Names of collectives in profiles and on the command line.
+inline const std::vector<std::string>& collective_names() {
+  static const std::vector<std::string> names = {"all-reduce", "reduce-scatter", "all-gather",
+                                                 "broadcast",  "all-to-all",     "send-recv"};
+  return names;
+}
+
 // What one collective reaches inside the domain. Bus bandwidth as in nccl-tests: payload bytes times the factor of the
 // operation (2(n-1)/n for all-reduce, (n-1)/n for the others) over time.
 struct DomainCollective {
   std::string operation;  // "all-reduce", "all-gather", ...
   int ranks = 0;
-  Time floor;             // shortest call, launched from the host
+  Time floor;  // shortest call, launched from the host
   Bandwidth bus_bandwidth;
-  Bytes half_size;        // size at which half the bus bandwidth is reached beyond the floor; 0 = none
+  Bytes half_size;  // size at which half the bus bandwidth is reached beyond the floor; 0 = none
   std::string source;
   static void describe(Description<DomainCollective>& d) {
     d.object("domain_collective", "Measured speed of one collective inside an NVLink domain.");
-    d.required("operation", &DomainCollective::operation, "all-reduce, all-gather, reduce-scatter, all-to-all, send-recv");
+    d.required("operation", &DomainCollective::operation,
+               "all-reduce, all-gather, reduce-scatter, all-to-all, send-recv");
     d.required("ranks", &DomainCollective::ranks, "number of ranks", between(2, 100000));
     d.required("floor", &DomainCollective::floor, "time of the smallest call");
     d.required("bus_bandwidth", &DomainCollective::bus_bandwidth, "bus bandwidth of large calls", above(0));
@@ -31,10 +39,12 @@ struct DomainCollective {
 
 struct NvlinkDomain {
   Bandwidth bandwidth;  // per accelerator and direction: "900 GB/s" of a datasheet means both directions, so 450 GB/s
+  int nodes = 1;        // nodes that share one domain
   std::vector<DomainCollective> collectives;
   static void describe(Description<NvlinkDomain>& d) {
     d.object("nvlink", "Links between the accelerators of a node.");
     d.required("bandwidth", &NvlinkDomain::bandwidth, "per accelerator, one direction", above(0));
+    d.optional("nodes", &NvlinkDomain::nodes, "consecutive nodes that share one NVLink domain", between(1, 4096));
     d.optional("collectives", &NvlinkDomain::collectives, "measured speeds; without them the bandwidth bound holds");
   }
 };

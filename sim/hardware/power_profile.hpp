@@ -1,7 +1,10 @@
 // Power of the parts of a node beside its accelerators, and of rectifiers: what stands in models/power/*.json.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/describe.hpp"
 #include "core/units.hpp"
@@ -11,27 +14,114 @@ namespace tw {
 struct NodePower {
   Power host_base;             // CPUs, memory, NVSwitches, NICs and drives of a node that is on
   double conversion_loss = 0;  // share of the accelerators' power lost between bus and board
+  std::optional<Power> gap_power;  // of one accelerator between the kernels of a step; absent: that of spinning
+  Power nvswitch_load;         // added when the accelerators spend all their time in collectives
+  Power nic_load;              // added when the NICs do (jobs of two nodes and more)
+  Power fan_idle;              // air-cooled nodes: fans at low speed; immersed nodes have none
+  Power fan_full;              // fans at full speed
+  Power fan_full_heat;         // heat of the node at which the fans run at full speed
+  double fan_exponent = 3;     // fan power over flow: 3 by the affinity laws
+  double spread = 0;           // relative standard deviation of a node's power from board to board
   std::string source;
   static void describe(Description<NodePower>& d) {
     d.object("node_power", "Power of a node beside its accelerators.");
     d.required("host_base", &NodePower::host_base, "constant power of the host, its NICs, switches and drives");
     d.optional("conversion_loss", &NodePower::conversion_loss, "loss between the bus and the accelerators, as a share",
                between(0, 0.5));
+    d.optional("gap_power", &NodePower::gap_power,
+               "one accelerator in the gaps between kernels of training steps, with what its host draws more than at "
+               "rest; absent: as spinning");
+    d.optional("nvswitch_load", &NodePower::nvswitch_load,
+               "power added by the NVLink switches when accelerators communicate all the time");
+    d.optional("nic_load", &NodePower::nic_load,
+               "power added by the network adapters when accelerators communicate all the time over the fabric");
+    d.optional("fan_idle", &NodePower::fan_idle, "fans at their lowest speed; immersed nodes have none");
+    d.optional("fan_full", &NodePower::fan_full, "fans at full speed");
+    d.optional("fan_full_heat", &NodePower::fan_full_heat, "heat of the node at which its fans run at full speed");
+    d.optional("fan_exponent", &NodePower::fan_exponent, "fan power goes with flow to this power", between(1, 4));
+    d.optional("spread", &NodePower::spread, "relative standard deviation of power from node to node", between(0, 0.2));
     d.optional("source", &NodePower::source, "where the numbers come from");
   }
 };
 
 struct RectifierType {
   Power rating;
-  Power fixed_loss;       // of one rectifier that is on
+  Power fixed_loss;              // of one rectifier that is on
   double proportional_loss = 0;  // share of its DC output
+  Voltage input_voltage = volts(230);                  // phase to neutral
+  Temperature ambient = Temperature::from_value(35);   // inlet: its temperature at no load
+  Temperature rise = Temperature::from_value(25);      // above that at its rating
   std::string source;
   static void describe(Description<RectifierType>& d) {
     d.object("rectifier", "An AC to DC rectifier.");
     d.required("rating", &RectifierType::rating, "rated DC output", above(0));
     d.required("fixed_loss", &RectifierType::fixed_loss, "loss at no load");
     d.required("proportional_loss", &RectifierType::proportional_loss, "loss as a share of the DC output", between(0, 1));
+    d.optional("input_voltage", &RectifierType::input_voltage, "AC input, phase to neutral", above(0));
+    d.optional("ambient", &RectifierType::ambient, "temperature without load, for telemetry");
+    d.optional("rise", &RectifierType::rise, "temperature rise at the rating, for telemetry");
     d.optional("source", &RectifierType::source, "where the numbers come from");
+  }
+};
+
+enum class SwitchPowerModel { nameplate, ports, load };
+template <>
+struct Choices<SwitchPowerModel> {
+  static std::vector<std::pair<std::string, SwitchPowerModel>> table() {
+    return {{"nameplate", SwitchPowerModel::nameplate}, {"ports", SwitchPowerModel::ports}, {"load", SwitchPowerModel::load}};
+  }
+};
+
+// What a switch draws, beside its nameplate: chassis, cabled ports, traffic.
+struct SwitchPower {
+  SwitchPowerModel model = SwitchPowerModel::nameplate;
+  Power idle;      // no cable plugged in
+  Power per_port;  // of a cabled port without traffic
+  Power per_load;  // added to a port at full load, both directions
+  std::string source;
+  static void describe(Description<SwitchPower>& d) {
+    d.object("switch_power", "Power of a switch: chassis, cabled ports, traffic.");
+    d.optional("model", &SwitchPower::model, "nameplate; ports: idle + cabled ports; load: with traffic too");
+    d.optional("idle", &SwitchPower::idle, "chassis without cables");
+    d.optional("per_port", &SwitchPower::per_port, "of a cabled port without traffic");
+    d.optional("per_load", &SwitchPower::per_load, "added to a port at full load");
+    d.optional("source", &SwitchPower::source, "where the numbers come from");
+  }
+};
+
+// What must still carry the load when one part has failed.
+enum class Redundancy { n, n_plus_1, two_n };
+template <>
+struct Choices<Redundancy> {
+  static std::vector<std::pair<std::string, Redundancy>> table() {
+    return {{"n", Redundancy::n}, {"n+1", Redundancy::n_plus_1}, {"2n", Redundancy::two_n}};
+  }
+};
+
+// A stage between the grid and the power shelves: PDU, UPS, transformer.
+struct PowerStage {
+  std::string kind;
+  int feeds = 1;                 // units of the stage below that one unit feeds; of the lowest stage: buses
+  Power rating;                  // output of one unit with the modules it needs
+  int modules = 1;               // that share the load of a unit; n+1 adds a spare one, 2n a second unit
+  Power fixed_loss;              // of one unit without its spare, at no load
+  double proportional_loss = 0;  // share of the output
+  double square_loss = 0;        // share of the output at the rating; grows with the load
+  Redundancy redundancy = Redundancy::n;
+  std::string source;
+  static void describe(Description<PowerStage>& d) {
+    d.object("power_stage", "A stage between the grid and the power shelves, such as a PDU or a UPS.");
+    d.required("kind", &PowerStage::kind, "what it is: PDU, UPS, transformer");
+    d.optional("feeds", &PowerStage::feeds, "units of the stage below (buses, for the first) that one unit feeds",
+               between(1, 1e6));
+    d.required("rating", &PowerStage::rating, "output of one unit", above(0));
+    d.optional("modules", &PowerStage::modules, "modules that share the load of a unit", between(1, 1000));
+    d.optional("fixed_loss", &PowerStage::fixed_loss, "loss of one unit at no load");
+    d.optional("proportional_loss", &PowerStage::proportional_loss, "loss as a share of the output", between(0, 1));
+    d.optional("square_loss", &PowerStage::square_loss, "loss at the rating that grows with the square of the load",
+               between(0, 1));
+    d.optional("redundancy", &PowerStage::redundancy, "n, n+1 (a spare module) or 2n (a second unit)");
+    d.optional("source", &PowerStage::source, "where the numbers come from");
   }
 };
 

@@ -10,6 +10,12 @@ namespace tw {
 
 enum class PhaseKind { before, init, first_step, wait, train, evaluation, checkpoint, restart, after };
 
+// A stretch inside a phase that is long enough for the board limit to act on it by itself.
+struct PhasePart {
+  double share = 1;      // of the phase's time
+  ActivityTimes shares;  // of the part's own time
+};
+
 // Times in seconds from run_start; phases of a group follow one another without gaps.
 struct Phase {
   PhaseKind kind = PhaseKind::train;
@@ -18,6 +24,8 @@ struct Phase {
   // Mean share of the time a GPU of these nodes spends in each activity; what is missing to 1 is spin.
   ActivityTimes shares;
   int steps = 0;  // training steps in this phase
+  // The same time cut into stretches (forward, backward, the rest) where the limiter tells them apart; else empty.
+  std::vector<PhasePart> parts = {};
 };
 
 struct NodeGroup {

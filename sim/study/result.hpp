@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "step/breakdown.hpp"
 #include "step/timeline.hpp"
 
 namespace tw {
@@ -15,12 +16,6 @@ using Maybe = std::optional<double>;
 
 struct PlanResult {
   int nodes = 0, gpus = 0, tp = 1, pp = 1, vp = 1, cp = 1, dp = 1, ep = 1, mbs = 1, gbs = 0, ga = 1;
-};
-
-// Each second of the critical path is charged to exactly one key.
-struct Breakdown {
-  double compute = 0, host = 0, tp = 0, cp = 0, pp = 0, dp = 0, ep = 0, bubble = 0, optimizer = 0, jitter = 0, other = 0;
-  double total() const { return compute + host + tp + cp + pp + dp + ep + bubble + optimizer + jitter + other; }
 };
 
 struct StepResult {

@@ -68,11 +68,13 @@ struct Plan {
 struct Lora {
   int rank = 16;
   int targets = 2;  // adapted linear layers of a transformer layer
+  double dropout = 0.1;  // on the adapters' input
   static void describe(Description<Lora>& d) {
     d.object("lora", "Low-rank adapters on a frozen base.");
     d.optional("rank", &Lora::rank, "rank of the adapters", between(1, 1e6));
     d.optional("targets", &Lora::targets, "adapted linear layers of a layer, in the order QKV, projection, MLP",
                between(1, 4));
+    d.optional("dropout", &Lora::dropout, "dropout probability on the adapters' input", between(0, 1));
   }
 };
 

@@ -13,12 +13,23 @@ struct Software {
   std::string name;
   Time host_per_operation = seconds(10e-6);   // host time to issue one kernel
   Time host_per_collective = seconds(30e-6);  // and one collective, launched eagerly
+  double host_backward = 0.5;                 // cost of issuing a backward kernel (autograd, C++) over a forward one
   bool graphs_training = false;               // CUDA graphs hide the host's issue time in training steps
   bool graphs_evaluation = false;
   double tp_overlap = 0;         // share of tensor-parallel traffic hidden behind matrix products
   double dp_overlap = 1;         // share of the gradient exchange that backward may hide
   double cp_overlap = 0;         // share of the context-parallel exchange hidden behind attention
+  Time cp_round = seconds(64e-6);  // shortest round of ring attention: both neighbours have to be there
   bool fp8_attention = false;
+  double fp8_attention_speedup = 1.4;
+  double fp8_backward_slowdown = 1;  // FP8 gradients' products accumulate in split (full) precision
+  double optimizer_bytes_per_parameter = 30;  // gradient, FP32 master and two moments, weight: read and written
+  double gradient_bytes_per_parameter = 4;
+  double optimizer_state_bytes_per_parameter = 12;  // FP32 master weight and two moments
+  double frozen_fp8_bytes_per_parameter = 1;
+  Bytes workspace = bytes(2e9);  // context, communication buffers, library workspaces
+  bool sharp = false;            // collectives may be reduced in the switches
+  bool nvls = false;             // and over NVLink multicast
   double cast_traffic = 0;       // bytes moved by FP8 casts per byte of BF16 operand; 0 = fused away
   bool amax_every_micro_batch = false;  // delayed FP8 scaling meets the data-parallel ranks every micro-batch
   double memory_efficiency = 0.85;      // of fused memory-bound kernels, against the copy plateau
@@ -31,12 +42,16 @@ struct Software {
   Time wait_before_first_evaluation;
   Time first_evaluation_extra;
   Time init;                     // outside the clock
+  Time init_warm_up;             // the last part of it that already runs training kernels
+  Time release;                  // after the run, until the job lets go of its accelerators
   std::string source;
   static void describe(Description<Software>& d) {
     d.object("software", "Costs and habits of one software release.");
     d.required("name", &Software::name, "name of the release");
     d.optional("host_per_operation", &Software::host_per_operation, "host time to issue one kernel");
     d.optional("host_per_collective", &Software::host_per_collective, "host time to issue one collective");
+    d.optional("host_backward", &Software::host_backward,
+               "host time of issuing backward work over that of forward work", between(0, 10));
     d.optional("graphs_training", &Software::graphs_training, "training steps run in CUDA graphs");
     d.optional("graphs_evaluation", &Software::graphs_evaluation, "evaluations run in CUDA graphs");
     d.optional("tp_overlap", &Software::tp_overlap, "share of tensor-parallel traffic hidden behind matrix products",
@@ -46,6 +61,23 @@ struct Software {
     d.optional("cp_overlap", &Software::cp_overlap, "share of the context exchange hidden behind attention",
                between(0, 1));
     d.optional("fp8_attention", &Software::fp8_attention, "attention runs in FP8 too");
+    d.optional("cp_round", &Software::cp_round,
+               "shortest round of ring attention (context parallelism): hand-shake and skew of the neighbours");
+    d.optional("fp8_attention_speedup", &Software::fp8_attention_speedup, "FP8 attention kernels against BF16", at_least(1));
+    d.optional("fp8_backward_slowdown", &Software::fp8_backward_slowdown,
+               "time of FP8 matrix products in backward, which accumulate at full precision, against those in forward",
+               at_least(1));
+    d.optional("optimizer_bytes_per_parameter", &Software::optimizer_bytes_per_parameter,
+               "bytes the optimizer moves for each trained parameter", between(0, 200));
+    d.optional("gradient_bytes_per_parameter", &Software::gradient_bytes_per_parameter,
+               "bytes exchanged between data-parallel ranks for each trained parameter", between(0, 8));
+    d.optional("optimizer_state_bytes_per_parameter", &Software::optimizer_state_bytes_per_parameter,
+               "bytes of optimizer states for each trained parameter", between(0, 64));
+    d.optional("frozen_fp8_bytes_per_parameter", &Software::frozen_fp8_bytes_per_parameter,
+               "bytes of a frozen weight kept in FP8", between(1, 4));
+    d.optional("workspace", &Software::workspace, "context, communication buffers, library workspaces");
+    d.optional("sharp", &Software::sharp, "collectives between nodes may be reduced in the switches (SHARP)");
+    d.optional("nvls", &Software::nvls, "collectives inside a node may use NVLink multicast (NVLS)");
     d.optional("cast_traffic", &Software::cast_traffic,
                "bytes moved by FP8 cast kernels per byte of the BF16 operand of a linear layer", between(0, 20));
     d.optional("amax_every_micro_batch", &Software::amax_every_micro_batch,
@@ -63,6 +95,8 @@ struct Software {
                "wait before the first evaluation of a run");
     d.optional("first_evaluation_extra", &Software::first_evaluation_extra, "extra time of the first evaluation");
     d.optional("init", &Software::init, "initialisation before the clock starts");
+    d.optional("init_warm_up", &Software::init_warm_up, "the last part of it, which already runs training kernels");
+    d.optional("release", &Software::release, "time after the run until the job lets go of its accelerators");
     d.optional("source", &Software::source, "where the numbers come from");
   }
 };

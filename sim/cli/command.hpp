@@ -1,0 +1,54 @@
+// Subcommands: each is declared in a file of its own and listed in commands.cpp.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cli/options.hpp"
+#include "core/error.hpp"
+
+namespace tw::cli {
+
+// Results go to stdout, messages to stderr.
+class Console {
+ public:
+  bool quiet = false;
+  void result(const std::string& text) const;
+  void message(const std::string& text) const;  // a line; nothing when quiet
+  void error(const std::string& text) const;    // a line, also when quiet
+  bool stderr_is_terminal() const;
+};
+
+struct Command {
+  std::string name;
+  std::string summary;
+  std::string examples;  // shown below the help
+  std::vector<Option> options;
+  std::function<ExitCode(Console&)> run;
+};
+
+Command run_command();
+Command check_command();
+Command validate_command();
+Command topology_command();
+Command collective_command();
+Command timeline_command();
+Command schema_command();
+
+const std::vector<Command>& commands();
+
+// What parse() found: either a command to run, or text to print and an exit code.
+struct Parsed {
+  const Command* command = nullptr;
+  std::string text;
+  bool to_stderr = false;
+  ExitCode code = ExitCode::done;
+};
+// Reads the command line (without the program's name) into the targets of the command's options.
+Parsed parse(const std::vector<Command>& known, const std::vector<std::string>& arguments);
+
+// The whole program but its signal handling; returns the exit code. Never throws.
+int application(const std::vector<std::string>& arguments);
+
+}  // namespace tw::cli

@@ -1,0 +1,33 @@
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "cli/command.hpp"
+
+namespace tw::cli {
+
+const std::vector<Command>& commands() {
+  static const std::vector<Command> table{run_command(),      check_command(),      validate_command(),
+                                          topology_command(), collective_command(), timeline_command(),
+                                          schema_command()};
+  return table;
+}
+
+void Console::result(const std::string& text) const {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+void Console::message(const std::string& text) const {
+  if (!quiet) error(text);
+}
+
+void Console::error(const std::string& text) const {
+  const std::string line = text + "\n";
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+bool Console::stderr_is_terminal() const {
+  return ::isatty(STDERR_FILENO) == 1;
+}
+
+}  // namespace tw::cli

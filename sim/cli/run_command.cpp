@@ -1,0 +1,128 @@
+// trainwatt run: simulates scenarios and reports them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "cli/command.hpp"
+#include "cli/outputs.hpp"
+#include "cli/progress.hpp"
+#include "core/files.hpp"
+#include "report/figures.hpp"
+#include "report/result_json.hpp"
+#include "report/table.hpp"
+
+namespace tw::cli {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> scenarios, set;
+  std::string output, json, telemetry, mlperf_logs;
+  uint64_t seed = 1;
+  int runs = 1, level = 1, jobs = 0;
+  bool explain = false, quiet = false;
+};
+
+void not_yet(const char* option, const std::string& given, Faults& faults) {
+  if (!given.empty()) faults.add({option, "", "is not part of this version yet", ""});
+}
+
+void write_folder(const Console& console, const std::string& folder, const std::vector<LoadedScenario>& scenarios,
+                  const std::vector<Outcome>& outcomes, const std::string& table) {
+  const auto in_folder = [&](const char* name) { return (std::filesystem::path(folder) / name).string(); };
+  write_file(in_folder("result.json"), report::results_json(outcomes));
+  write_file(in_folder("results.csv"), report::results_csv(outcomes));
+  write_file(in_folder("table.txt"), table);
+  std::vector<std::string> notes;
+  const auto note = [&](const std::vector<std::string>& more) {
+    for (const std::string& text : more)
+      if (std::find(notes.begin(), notes.end(), text) == notes.end()) notes.push_back(text);
+  };
+  for (size_t i = 0; i < outcomes.size(); ++i)
+    if (outcomes[i].result.error.empty()) note(report::power_figure(folder, scenarios[i].scenario, outcomes[i].result));
+  note(
+      report::error_figure(folder, "predicted-measured", "Simulated against measured", report::error_points(outcomes)));
+  for (const std::string& text : notes) console.message(text);
+}
+
+ExitCode run(const Arguments& a, Console& console) {
+  console.quiet = a.quiet;
+  Faults faults;
+  not_yet("--telemetry", a.telemetry, faults);
+  not_yet("--mlperf-logs", a.mlperf_logs, faults);
+  check_output_folder("-o", a.output, faults);
+  check_output_file("--json", a.json, faults);
+  std::vector<LoadedScenario> scenarios;
+  for (const std::string& file : a.scenarios) scenarios.push_back(load_scenario(file, a.set, faults, a.explain));
+  faults.throw_if_any();
+  if (a.explain) {
+    for (const LoadedScenario& s : scenarios) console.result(fmt::format("{}\n{}\n", s.scenario.name, s.explain));
+    return ExitCode::done;
+  }
+
+  std::vector<Outcome> outcomes;
+  {
+    Progress progress(console, "simulating");
+    outcomes = simulate_all(scenarios, {a.seed, a.runs, a.level}, a.jobs > 0 ? a.jobs : default_jobs(), kDeadline_s,
+                            [&](size_t done, size_t all) { progress.update(done, all); });
+  }
+  int code = 0;
+  std::string table;
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    Outcome& o = outcomes[i];
+    if (o.result.scenario.empty()) o.result.scenario = scenarios[i].scenario.name;
+    code = std::max(code, o.exit_code);
+    if (!o.result.error.empty()) console.error(fmt::format("{}: {}", scenarios[i].file, o.result.error));
+    table += report::result_table(o.result);
+  }
+  table += report::side_by_side(outcomes);
+  if (!a.output.empty()) write_folder(console, a.output, scenarios, outcomes, table);
+  if (!a.json.empty()) write_output(console, a.json, report::results_json(outcomes));
+  if (a.json != "-") console.result(table);
+  return static_cast<ExitCode>(code);
+}
+
+}  // namespace
+
+Command run_command() {
+  const auto a = std::make_shared<Arguments>();
+  return {
+      "run",
+      "Simulates scenarios: time, power, energy and carbon of a training run",
+      "  trainwatt run scenarios/smc-llama2-70b-lora-8n.json\n"
+      "  trainwatt run scenarios/smc-llama2-70b-lora-8n.json --set /plan/nodes=16 --set /plan/gbs=16\n"
+      "  trainwatt run scenarios/*.json -o out --json out/all.json\n"
+      "  trainwatt run mine.json --set \"/cluster/fabric/uplink_bandwidth=200 Gbit/s\" --json -",
+      {{"scenario", "FILE", "scenario files", &a->scenarios, true, {}},
+       {"-o,--output",
+        "DIR",
+        "write result.json, results.csv, table.txt and the figures into DIR",
+        &a->output,
+        false,
+        {}},
+       {"--json", "FILE", "write the results as JSON; - is stdout, in place of the table", &a->json, false, {}},
+       {"--set",
+        "POINTER=VALUE",
+        "override a value of every scenario, as /plan/tp=8; may be repeated",
+        &a->set,
+        false,
+        {}},
+       {"--seed", "N", "seed of all random draws (default 1)", &a->seed, false, {}},
+       {"--runs", "N", "seeded repetitions; results are taken over them (default 1)", &a->runs, false, between(1, 1e6)},
+       {"--level", "N", "1: one rank a class (default); 2: every node; 3: message rounds", &a->level, false,
+        between(1, 3)},
+       {"--jobs", "N", "scenarios simulated at once (default: one a processor)", &a->jobs, false, between(1, 4096)},
+       {"--telemetry", "FILE", "not yet: node power over time as SQLite", &a->telemetry, false, {}},
+       {"--mlperf-logs", "DIR", "not yet: logs in the form of MLPerf Training", &a->mlperf_logs, false, {}},
+       {"--explain-inputs",
+        "",
+        "print every value in effect and where it comes from; simulate nothing",
+        &a->explain,
+        false,
+        {}},
+       {"-q,--quiet", "", "no progress bar and no remarks", &a->quiet, false, {}}},
+      [a](Console& console) { return run(*a, console); }};
+}
+
+}  // namespace tw::cli

@@ -1,0 +1,68 @@
+// trainwatt timeline: one training step as a trace.
+#include <fmt/format.h>
+
+#include <cstring>
+#include <memory>
+
+#include "cli/command.hpp"
+#include "cli/outputs.hpp"
+#include "network/process.hpp"
+#include "report/trace.hpp"
+#include "run/run_model.hpp"
+#include "study/scenario.hpp"
+#include "topology/placement.hpp"
+
+namespace tw::cli {
+namespace {
+
+struct Arguments {
+  std::string scenario, output;
+  std::vector<std::string> set;
+};
+
+// The trace of a step without noise; runs in a child, where the engine lives.
+std::string trace_of(const Scenario& s) {
+  RunInputs in;
+  in.step = {s.network ? &*s.network : nullptr,
+             s.training ? &*s.training : nullptr,
+             s.workload ? &*s.workload : nullptr,
+             &s.cluster,
+             &s.software,
+             &s.plan};
+  in.run = &s.run;
+  const Fabric fabric = build_fabric(s.cluster);
+  const StepNetwork network = build_step_network(in.step, fabric, place_packed(fabric, s.plan.nodes), 1);
+  const auto engine = network.classes.empty() ? network::isolated_engine(network.links, network.classes)
+                                              : network::open_engine(network.links, network.classes);
+  const RunModel model = build_run_model(in, *engine, network, 1);
+  return report::chrome_trace(s.name, model.quiet.time_s, model.spans);
+}
+
+ExitCode run(const Arguments& a, Console& console) {
+  Faults faults;
+  check_output_file("-o", a.output, faults);
+  const LoadedScenario loaded = load_scenario(a.scenario, a.set, faults);
+  faults.throw_if_any();
+  const ChildResult trace = in_child([&] { return trace_of(loaded.scenario); }, kDeadline_s);
+  if (!trace.error.empty()) {
+    console.error(fmt::format("{}: {}", a.scenario, trace.error));
+    return trace.code;
+  }
+  write_output(console, a.output, trace.value);
+  return ExitCode::done;
+}
+
+}  // namespace
+
+Command timeline_command() {
+  const auto a = std::make_shared<Arguments>();
+  return {"timeline",
+          "Writes one training step as a trace for chrome://tracing or Perfetto",
+          "  trainwatt timeline scenarios/smc-llama2-70b-lora-8n.json -o step.json",
+          {{"scenario", "FILE", "scenario file", &a->scenario, true, {}},
+           {"-o,--output", "FILE", "trace file; - is stdout", &a->output, true, {}},
+           {"--set", "POINTER=VALUE", "override a value of the scenario; may be repeated", &a->set, false, {}}},
+          [a](Console& console) { return run(*a, console); }};
+}
+
+}  // namespace tw::cli

@@ -1,0 +1,85 @@
+// trainwatt validate: predictions against measured rows.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "cli/command.hpp"
+#include "cli/outputs.hpp"
+#include "cli/progress.hpp"
+#include "core/files.hpp"
+#include "report/accuracy.hpp"
+#include "report/figures.hpp"
+#include "report/result_json.hpp"
+#include "report/table.hpp"
+
+namespace tw::cli {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> suites;
+  std::string output, json, markdown;
+  uint64_t seed = 1;
+  int runs = 1, jobs = 0;
+  bool quiet = false;
+};
+
+ExitCode run(const Arguments& a, Console& console) {
+  console.quiet = a.quiet;
+  Faults faults;
+  check_output_folder("-o", a.output, faults);
+  check_output_file("--json", a.json, faults);
+  check_output_file("--markdown", a.markdown, faults);
+  faults.throw_if_any();
+  std::vector<SuiteOutcome> suites;
+  {
+    Progress progress(console, "validating");
+    suites = validate(a.suites, {a.seed, a.runs, 1}, a.jobs > 0 ? a.jobs : default_jobs(), kDeadline_s,
+                      [&](size_t done, size_t all) { progress.update(done, all); });
+  }
+  int code = 0;
+  std::string table;
+  for (const SuiteOutcome& suite : suites) {
+    code = std::max(code, suite.exit_code);
+    for (const std::string& error : suite.errors) console.error(fmt::format("{}: {}", suite.name, error));
+    table += report::suite_table(suite);
+  }
+  if (!a.output.empty()) {
+    for (const SuiteOutcome& suite : suites) {
+      const std::string name = "predicted-measured-" + suite.name;
+      for (const std::string& note : report::error_figure(
+               a.output, name, "Simulated against measured, suite " + suite.name, report::error_points(suite)))
+        console.message(note);
+    }
+    write_file((std::filesystem::path(a.output) / "validate.json").string(), report::suites_json(suites));
+    write_file((std::filesystem::path(a.output) / "validate.txt").string(), table);
+  }
+  if (!a.json.empty()) write_output(console, a.json, report::suites_json(suites));
+  if (!a.markdown.empty()) write_output(console, a.markdown, report::accuracy_markdown(suites));
+  if (a.json != "-" && a.markdown != "-") console.result(table);
+  return static_cast<ExitCode>(code);
+}
+
+}  // namespace
+
+Command validate_command() {
+  const auto a = std::make_shared<Arguments>();
+  return {
+      "validate",
+      "Holds predictions against measured rows, suite by suite",
+      "  trainwatt validate\n"
+      "  trainwatt validate smc --json -\n"
+      "  trainwatt validate smc-calibrated -o out",
+      {{"suite", "SUITE", "suites by name or file (default: all of reference/suites)", &a->suites, false, {}},
+       {"-o,--output", "DIR", "write validate.json, validate.txt and a figure a suite into DIR", &a->output, false, {}},
+       {"--json", "FILE", "write the rows as JSON; - is stdout, in place of the table", &a->json, false, {}},
+       {"--markdown", "FILE", "write the accuracy table of the README", &a->markdown, false, {}},
+       {"--seed", "N", "seed of all random draws (default 1)", &a->seed, false, {}},
+       {"--runs", "N", "seeded repetitions, at least those of the suite", &a->runs, false, between(1, 1e6)},
+       {"--jobs", "N", "scenarios simulated at once (default: one a processor)", &a->jobs, false, between(1, 4096)},
+       {"-q,--quiet", "", "no progress bar and no remarks", &a->quiet, false, {}}},
+      [a](Console& console) { return run(*a, console); }};
+}
+
+}  // namespace tw::cli

@@ -1,0 +1,97 @@
+#include "hardware/kernels.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+namespace tw {
+namespace {
+
+struct Sample {
+  std::array<double, 3> at{};  // logarithms of the shape
+  double log_efficiency = 0;
+};
+
+// Shepard's inverse-distance weighting (1968) of log efficiency over the scattered shapes that labs measure. It keeps
+// every measured point, stays within their range, and degrades to the nearest shape outside it.
+double interpolate(const std::vector<Sample>& samples, const std::array<double, 3>& at) {
+  double weights = 0, sum = 0;
+  for (const Sample& s : samples) {
+    double distance2 = 0;
+    for (size_t i = 0; i < at.size(); ++i) distance2 += (s.at[i] - at[i]) * (s.at[i] - at[i]);
+    if (distance2 < 1e-12) return s.log_efficiency;
+    const double weight = 1 / (distance2 * distance2);
+    weights += weight;
+    sum += weight * s.log_efficiency;
+  }
+  return sum / weights;
+}
+
+double peak(const Accelerator& a, Precision p) {
+  switch (p) {
+    case Precision::bf16: return a.peak_bf16.value();
+    case Precision::fp8: return a.peak_fp8.value() > 0 ? a.peak_fp8.value() : a.peak_bf16.value();
+    case Precision::fp32: return a.peak_fp32.value() > 0 ? a.peak_fp32.value() : a.peak_bf16.value() / 2;
+  }
+  return a.peak_bf16.value();
+}
+
+std::vector<Sample> gemm_samples(const Accelerator& a, Precision p) {
+  std::vector<Sample> samples;
+  for (const GemmPoint& g : a.gemm) {
+    const auto& time = p == Precision::fp8 ? g.fp8 : g.bf16;
+    if (!time) continue;
+    const auto m = static_cast<double>(g.m), n = static_cast<double>(g.n), k = static_cast<double>(g.k);
+    samples.push_back({{std::log(m), std::log(n), std::log(k)}, std::log(2 * m * n * k / time->value() / peak(a, p))});
+  }
+  return samples;
+}
+
+double attention_rate(const Accelerator& a, const AttentionShape& shape, bool backward) {
+  std::vector<Sample> samples;
+  for (const AttentionPoint& point : a.attention) {
+    const auto heads = static_cast<double>(point.heads), tokens = static_cast<double>(point.sequence),
+               size = static_cast<double>(point.head_dim);
+    const AttentionShape measured{1, heads, tokens, tokens, size, true};
+    const double work = attention_flops(measured) * (backward ? attention_backward_work : 1);
+    const double time_s = (backward ? point.backward : point.forward).value();
+    samples.push_back({{std::log(heads), std::log(tokens), std::log(size)}, std::log(work / time_s)});
+  }
+  if (samples.empty()) return 0.5 * a.peak_bf16.value();
+  // A long-and-thin shape fills the device as its geometric mean does.
+  const double tokens = std::sqrt(shape.query_tokens * shape.key_tokens);
+  return std::exp(
+      interpolate(samples, {std::log(shape.heads * shape.batch), std::log(tokens), std::log(shape.head_dim)}));
+}
+
+}  // namespace
+
+double gemm_time_s(const Accelerator& a, Precision precision, double m, double n, double k) {
+  if (m <= 0 || n <= 0 || k <= 0) return 0;
+  auto samples = gemm_samples(a, precision);
+  if (samples.empty()) samples = gemm_samples(a, precision == Precision::fp8 ? Precision::bf16 : Precision::fp8);
+  const double efficiency =
+      samples.empty() ? 0.7 : std::min(1.0, std::exp(interpolate(samples, {std::log(m), std::log(n), std::log(k)})));
+  return std::max(a.graph_floor.value(), 2 * m * n * k / (peak(a, precision) * efficiency));
+}
+
+double attention_flops(const AttentionShape& s) {
+  return 4 * s.batch * s.heads * s.query_tokens * s.key_tokens * s.head_dim * (s.causal ? 0.5 : 1);
+}
+
+double attention_forward_time_s(const Accelerator& a, const AttentionShape& shape) {
+  return std::max(a.graph_floor.value(), attention_flops(shape) / attention_rate(a, shape, false));
+}
+
+double attention_backward_time_s(const Accelerator& a, const AttentionShape& shape) {
+  return std::max(a.graph_floor.value(),
+                  attention_backward_work * attention_flops(shape) / attention_rate(a, shape, true));
+}
+
+double memory_time_s(const Accelerator& a, double bytes, double efficiency) {
+  if (bytes <= 0) return 0;
+  return std::max(a.graph_floor.value(), bytes / (a.copy_bandwidth.value() * efficiency));
+}
+
+}  // namespace tw

@@ -1,0 +1,33 @@
+// Kernel times of one accelerator, at full clock and without a board limit: what a short burst shows. The limit is
+// applied once, from power (gpu_power.hpp).
+#pragma once
+
+#include "hardware/accelerator.hpp"
+
+namespace tw {
+
+// Seconds of a matrix product of m x k by k x n: 2 m n k FLOPs at an efficiency interpolated between the measured
+// shapes of the profile in log(m), log(n), log(k). A precision without measurements takes the other's efficiency
+// against its own peak. Never faster than the peak, never shorter than the graph floor.
+double gemm_time_s(const Accelerator& accelerator, Precision precision, double m, double n, double k);
+
+struct AttentionShape {
+  double batch = 1;
+  double heads = 1;             // query heads on this rank
+  double query_tokens = 1;      // queries on this rank
+  double key_tokens = 1;        // keys each query may see
+  double head_dim = 128;
+  bool causal = true;
+};
+
+// FLOPs of the scores and their use, forward: 4 * batch * heads * queries * keys * head_dim, half of it when causal.
+double attention_flops(const AttentionShape& shape);
+// Backward does 2.5 times the forward work (it recomputes the scores).
+inline constexpr double attention_backward_work = 2.5;
+double attention_forward_time_s(const Accelerator& accelerator, const AttentionShape& shape);
+double attention_backward_time_s(const Accelerator& accelerator, const AttentionShape& shape);
+
+// Seconds of a kernel that moves `bytes` (read plus written) at `efficiency` of the copy plateau.
+double memory_time_s(const Accelerator& accelerator, double bytes, double efficiency);
+
+}  // namespace tw

@@ -1,0 +1,94 @@
+#include "network/domain_speeds.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tw::network {
+namespace {
+
+size_t index(Operation o) {
+  return static_cast<size_t>(o);
+}
+
+// In this order; the last resort is the bound.
+std::vector<Operation> related(Operation o) {
+  switch (o) {
+    case Operation::all_reduce:
+      return {o};
+    case Operation::reduce_scatter:
+      return {o, Operation::all_gather};
+    case Operation::all_gather:
+      return {o, Operation::reduce_scatter};
+    case Operation::broadcast:
+      return {o, Operation::all_gather, Operation::reduce_scatter};
+    case Operation::all_to_all:
+      return {o, Operation::send_recv};
+    case Operation::send_recv:
+      return {o, Operation::all_to_all};
+  }
+  return {o};
+}
+
+}  // namespace
+
+double bus_factor(Operation operation, int ranks) {
+  if (ranks < 2) return 0;
+  const double n = ranks;
+  switch (operation) {
+    case Operation::all_reduce:
+      return 2 * (n - 1) / n;
+    case Operation::reduce_scatter:
+    case Operation::all_gather:
+    case Operation::all_to_all:
+      return (n - 1) / n;
+    case Operation::broadcast:
+    case Operation::send_recv:
+      break;
+  }
+  return 1;
+}
+
+DomainSpeeds::DomainSpeeds(const NvlinkDomain& domain) : line_Bps_(domain.bandwidth.value()) {
+  std::array<std::vector<Speed>, 6> own;
+  for (const auto& [name, operation] : Choices<Operation>::table())
+    for (const DomainCollective& c : domain.collectives)
+      if (c.operation == name)
+        own[index(operation)].push_back(
+            {std::log2(static_cast<double>(c.ranks)), c.floor.value(), c.bus_bandwidth.value(), c.half_size.value()});
+  for (auto& list : own)
+    std::sort(list.begin(), list.end(), [](const Speed& a, const Speed& b) { return a.log2_ranks < b.log2_ranks; });
+  for (const auto& entry : Choices<Operation>::table())
+    for (const Operation o : related(entry.second))
+      if (measured_[index(entry.second)].empty()) measured_[index(entry.second)] = own[index(o)];
+}
+
+DomainSpeeds::Speed DomainSpeeds::at(Operation operation, int ranks) const {
+  const std::vector<Speed>& list = measured_[index(operation)];
+  if (list.empty()) return {0, 0, line_Bps_, 0};
+  const double x = std::log2(static_cast<double>(ranks));
+  if (x <= list.front().log2_ranks) return list.front();
+  if (x >= list.back().log2_ranks) return list.back();
+  size_t i = 1;
+  while (list[i].log2_ranks < x) ++i;
+  const Speed &a = list[i - 1], &b = list[i];
+  const double share = (x - a.log2_ranks) / (b.log2_ranks - a.log2_ranks);
+  const auto mix = [share](double u, double v) { return u + share * (v - u); };
+  return {x, mix(a.floor_s, b.floor_s), mix(a.bandwidth_Bps, b.bandwidth_Bps), mix(a.half_bytes, b.half_bytes)};
+}
+
+double DomainSpeeds::time_s(Operation operation, int ranks, double bytes, double floor_s) const {
+  if (ranks < 2) return 0;
+  const Speed s = at(operation, ranks);
+  const double moving_s = bus_factor(operation, ranks) * (bytes + s.half_bytes) / s.bandwidth_Bps;
+  return std::max(floor_s >= 0 ? floor_s : s.floor_s, bytes > 0 ? moving_s : 0);
+}
+
+double DomainSpeeds::efficiency(Operation operation, int ranks) const {
+  return ranks < 2 ? 1 : std::min(1.0, at(operation, ranks).bandwidth_Bps / line_Bps_);
+}
+
+double domain_time_s(const NvlinkDomain& domain, Operation operation, int ranks, double bytes) {
+  return DomainSpeeds(domain).time_s(operation, ranks, bytes);
+}
+
+}  // namespace tw::network

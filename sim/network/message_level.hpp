@@ -1,0 +1,39 @@
+// Level 3: a collective as its single messages, each a transfer of its own that waits for what it needs. Slow, and only
+// there to check the levels that treat a collective as one load.
+#pragma once
+
+#include <vector>
+
+#include "network/collective.hpp"
+
+namespace tw::network {
+
+struct Message {
+  int load_class = 0;
+  double bytes = 0;
+  int waits_for = 0;      // messages that must have arrived
+  std::vector<int> then;  // messages that wait for this one
+};
+
+struct MessageProgram {
+  std::vector<LoadClass> classes;  // link ids of the fabric
+  std::vector<Message> messages;
+  double begin_s = 0;  // before the first message
+};
+
+// Ring all-reduce, reduce-scatter and all-gather in rounds of chunks, ring broadcast in `chunks` pieces, direct
+// all-to-all and send-recv. One protocol: options.protocol, or Simple. Throws InputError for other algorithms.
+MessageProgram message_program(const Fabric& fabric, Operation operation, const std::vector<Rank>& ranks, double bytes,
+                               const CollectiveOptions& options = {}, int chunks = 64);
+
+// Time of the last arrival. Throws SimulationError naming messages that never could start (a dead-lock) or finish.
+double run_program(Engine& engine, const MessageProgram& program);
+
+// Both with the engine on SimGrid: one call a process (see in_child()).
+double message_level_s(const Fabric& fabric, Operation operation, const std::vector<Rank>& ranks, double bytes,
+                       const CollectiveOptions& options = {}, int chunks = 64);
+
+// Level 2: the collective as one load on the engine on SimGrid; one call a process.
+double load_level_s(const Fabric& fabric, const CollectiveCost& cost);
+
+}  // namespace tw::network

@@ -1,0 +1,274 @@
+#include "power/delivery.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/graph/topological_sort.hpp>
+#include <map>
+
+#include "core/error.hpp"
+#include "core/sum.hpp"
+#include "power/bus.hpp"
+
+namespace tw {
+namespace {
+
+// What is left of a unit's rating after the failure it is to survive: n plans for none, n+1 has a spare module, 2n a
+// second unit of the same rating.
+DeliveryVertex stage_vertex(const PowerStage& stage, int index) {
+  DeliveryVertex v;
+  v.kind = DeliveryKind::stage;
+  v.stage = stage.kind;
+  v.index = index;
+  v.name = fmt::format("{}-{}", stage.kind, index);
+  const double rating_w = stage.rating.value();
+  v.rating_w = rating_w;
+  v.spare_rating_w = rating_w;
+  v.fixed_loss_w = stage.fixed_loss.value();
+  v.proportional_loss = stage.proportional_loss;
+  v.square_loss_per_w = stage.square_loss / rating_w;
+  if (stage.redundancy == Redundancy::n) {
+    v.spare_rating_w = rating_w * (stage.modules - 1) / stage.modules;
+  } else if (stage.redundancy == Redundancy::n_plus_1) {
+    // One more module shares the load, so each carries less and the square part falls.
+    v.fixed_loss_w *= (stage.modules + 1.0) / stage.modules;
+    v.square_loss_per_w *= stage.modules / (stage.modules + 1.0);
+  } else {
+    v.fixed_loss_w *= 2;
+    v.square_loss_per_w /= 2;
+  }
+  return v;
+}
+
+double spare_bus_rating_w(const PowerDelivery& delivery) {
+  if (delivery.redundancy == Redundancy::two_n) return bus_rating_w(delivery) - shelf_rating_w(delivery);
+  if (delivery.redundancy == Redundancy::n_plus_1)
+    return bus_rating_w(delivery) - delivery.rectifier.rating.value();
+  return bus_rating_w(delivery);
+}
+
+using Vertex = DeliveryGraph::vertex_descriptor;
+
+int live_sources(const DeliveryGraph& graph, Vertex v) {
+  int count = 0;
+  for (auto [e, end] = boost::in_edges(v, graph); e != end; ++e)
+    if (!graph[boost::source(*e, graph)].failed) ++count;
+  return count;
+}
+
+// A shelf whose rectifiers have all failed is itself out.
+void fail_rectifiers(DeliveryGraph& graph, const std::map<int, int>& failed_by_bus) {
+  std::map<int, int> seen;
+  const auto count = boost::num_vertices(graph);
+  std::map<int, std::vector<Vertex>> by_bus;
+  for (Vertex v = 0; v < count; ++v) {
+    if (graph[v].kind != DeliveryKind::rectifier) continue;
+    graph[v].failed = false;
+    by_bus[graph[*boost::adjacent_vertices(v, graph).first].index].push_back(v);
+  }
+  for (const auto& [bus, failed] : failed_by_bus) {
+    auto& list = by_bus[bus];
+    for (int k = 0; k < failed && k < static_cast<int>(list.size()); ++k)
+      graph[list[list.size() - 1 - static_cast<size_t>(k)]].failed = true;
+  }
+}
+
+}  // namespace
+
+DeliveryGraph build_delivery(const Cluster& cluster, const std::vector<int>& nodes) {
+  DeliveryGraph graph;
+  const PowerDelivery& delivery = cluster.power_delivery;
+  DeliveryVertex feed;
+  feed.kind = DeliveryKind::feed;
+  feed.name = feed.stage = "feed";
+  const Vertex root = boost::add_vertex(feed, graph);
+  std::map<int, Vertex> buses;
+  // Units of each upstream stage by number, made when first needed; the topmost hang on the feed.
+  std::vector<std::map<int, Vertex>> units(delivery.upstream.size());
+  const auto source_of_bus = [&](int bus) {
+    Vertex below = root;
+    std::vector<int> numbers;
+    int number = bus;
+    for (const PowerStage& stage : delivery.upstream) {
+      number /= stage.feeds;
+      numbers.push_back(number);
+    }
+    Vertex above = root;
+    for (size_t s = delivery.upstream.size(); s-- > 0;) {
+      const auto found = units[s].find(numbers[s]);
+      if (found != units[s].end()) {
+        above = found->second;
+        continue;
+      }
+      below = boost::add_vertex(stage_vertex(delivery.upstream[s], numbers[s]), graph);
+      boost::add_edge(above, below, graph);
+      units[s][numbers[s]] = below;
+      above = below;
+    }
+    return above;
+  };
+  for (const int node : nodes) {
+    const int index = bus_of(cluster, node);
+    if (buses.count(index) != 0) continue;
+    const Vertex source = source_of_bus(index);
+    DeliveryVertex bus;
+    bus.kind = DeliveryKind::bus;
+    bus.stage = "bus";
+    bus.index = index;
+    bus.name = fmt::format("bus-{}", index);
+    bus.rating_w = bus_rating_w(delivery);
+    bus.spare_rating_w = spare_bus_rating_w(delivery);
+    std::vector<Vertex> rectifiers;
+    for (int s = 0; s < delivery.shelves_per_bus; ++s) {
+      DeliveryVertex shelf;
+      shelf.kind = DeliveryKind::shelf;
+      shelf.stage = "shelf";
+      shelf.index = index * delivery.shelves_per_bus + s;
+      shelf.name = fmt::format("bus-{} shelf-{}", index, s);
+      const Vertex sv = boost::add_vertex(shelf, graph);
+      boost::add_edge(source, sv, graph);
+      for (int r = 0; r < delivery.rectifiers_per_shelf; ++r) {
+        DeliveryVertex rectifier;
+        rectifier.kind = DeliveryKind::rectifier;
+        rectifier.stage = "rectifier";
+        rectifier.index = shelf.index * delivery.rectifiers_per_shelf + r;
+        rectifier.name = fmt::format("{} rectifier-{}", shelf.name, r);
+        rectifier.rating_w = rectifier.spare_rating_w = delivery.rectifier.rating.value();
+        rectifier.fixed_loss_w = delivery.rectifier.fixed_loss.value();
+        rectifier.proportional_loss = delivery.rectifier.proportional_loss;
+        const Vertex rv = boost::add_vertex(rectifier, graph);
+        boost::add_edge(sv, rv, graph);
+        rectifiers.push_back(rv);
+      }
+    }
+    const Vertex bv = boost::add_vertex(bus, graph);
+    for (const Vertex rv : rectifiers) boost::add_edge(rv, bv, graph);
+    buses[index] = bv;
+  }
+  for (const int node : nodes) {
+    DeliveryVertex v;
+    v.stage = "node";
+    v.index = node;
+    v.name = fmt::format("node-{}", node);
+    const Vertex nv = boost::add_vertex(v, graph);
+    boost::add_edge(buses[bus_of(cluster, node)], nv, graph);
+  }
+  return graph;
+}
+
+std::vector<DeliveryFlow> deliver(const DeliveryGraph& graph, const std::vector<double>& node_w) {
+  std::vector<DeliveryFlow> flows(boost::num_vertices(graph));
+  std::vector<Vertex> loads_first;
+  boost::topological_sort(graph, std::back_inserter(loads_first));
+  size_t next = 0;
+  for (Vertex v = 0; v < boost::num_vertices(graph); ++v)
+    if (graph[v].kind == DeliveryKind::node) flows[v].output_w = next < node_w.size() ? node_w[next++] : 0;
+  for (const Vertex v : loads_first) {
+    const DeliveryVertex& vertex = graph[v];
+    DeliveryFlow& flow = flows[v];
+    if (vertex.failed) {
+      flow = {};
+      continue;
+    }
+    flow.loss_w = vertex.fixed_loss_w + vertex.proportional_loss * flow.output_w +
+                  vertex.square_loss_per_w * flow.output_w * flow.output_w;
+    const int sources = live_sources(graph, v);
+    if (sources == 0) continue;
+    for (auto [e, end] = boost::in_edges(v, graph); e != end; ++e) {
+      const Vertex source = boost::source(*e, graph);
+      if (!graph[source].failed) flows[source].output_w += flow.input_w() / sources;
+    }
+  }
+  return flows;
+}
+
+DeliveryRun integrate_delivery(const Cluster& cluster, const PowerRun& run) {
+  std::vector<int> nodes;
+  for (const NodePowerRun& node : run.nodes) nodes.push_back(node.node);
+  DeliveryGraph graph = build_delivery(cluster, nodes);
+  // Moments at which anything changes.
+  std::vector<double> times{run.run_begin_s, run.run_end_s};
+  for (const PiecewiseWatts& dc : run.group_dc)
+    for (size_t i = 0; i < dc.pieces(); ++i) times.push_back(dc.piece_begin_s(i));
+  for (const BusPowerRun& bus : run.buses)
+    for (const RectifierFailure& failure : bus.failures) times.push_back(failure.at_s);
+  std::sort(times.begin(), times.end());
+  times.erase(std::unique(times.begin(), times.end()), times.end());
+
+  const std::vector<std::string> order = [&] {
+    std::vector<std::string> names{"node", "bus", "rectifier", "shelf"};
+    for (const PowerStage& stage : cluster.power_delivery.upstream) names.push_back(stage.kind);
+    names.push_back("feed");
+    return names;
+  }();
+  std::map<std::string, size_t> position;
+  DeliveryRun result;
+  for (const std::string& name : order) {
+    position[name] = result.stages.size();
+    result.stages.push_back({name, 0, 0, 0, 0, "", 0, 0, 0, 0, true});
+  }
+  std::vector<Sum> output(order.size()), loss(order.size());
+  std::vector<double> spare_w(order.size(), 0);
+  for (Vertex v = 0; v < boost::num_vertices(graph); ++v) {
+    const size_t at = position[graph[v].stage];
+    ++result.stages[at].units;
+    result.stages[at].rating_w = graph[v].rating_w;
+    spare_w[at] = graph[v].spare_rating_w;
+  }
+  std::vector<double> node_w(run.nodes.size());
+  for (size_t k = 0; k + 1 < times.size(); ++k) {
+    const double begin_s = times[k], end_s = times[k + 1];
+    if (begin_s < run.run_begin_s || end_s > run.run_end_s) continue;
+    std::map<int, int> failed;
+    for (const BusPowerRun& bus : run.buses)
+      for (const RectifierFailure& failure : bus.failures)
+        if (failure.at_s <= begin_s) failed[bus.bus] += failure.count;
+    fail_rectifiers(graph, failed);
+    for (size_t i = 0; i < node_w.size(); ++i) node_w[i] = run.node_w(i, begin_s);
+    const std::vector<DeliveryFlow> flows = deliver(graph, node_w);
+    for (Vertex v = 0; v < flows.size(); ++v) {
+      const size_t at = position[graph[v].stage];
+      StageTotals& stage = result.stages[at];
+      output[at].add(flows[v].output_w * (end_s - begin_s));
+      loss[at].add(flows[v].loss_w * (end_s - begin_s));
+      if (flows[v].output_w > stage.peak_w) {
+        stage.peak_w = flows[v].output_w;
+        stage.peak_unit = graph[v].name;
+        stage.peak_at_s = begin_s;
+      }
+      // 1e-9: a load at its rating is not beyond it.
+      if (graph[v].rating_w > 0 && flows[v].output_w > graph[v].rating_w * (1 + 1e-9))
+        throw DoesNotFit(fmt::format("{} of {} is asked for {:.0f} W at {:.3f} s from run_start; it gives {:.0f} W",
+                                     graph[v].name, cluster.name, flows[v].output_w, begin_s, graph[v].rating_w));
+    }
+  }
+  Sum total_loss;
+  for (size_t at = 0; at < order.size(); ++at) {
+    StageTotals& stage = result.stages[at];
+    stage.output_j = output[at].value();
+    stage.loss_j = loss[at].value();
+    total_loss.add(stage.loss_j);
+    if (stage.rating_w > 0) {
+      stage.headroom_w = stage.rating_w - stage.peak_w;
+      stage.spare_headroom_w = spare_w[at] - stage.peak_w;
+      stage.redundant = stage.spare_headroom_w >= 0;
+    }
+  }
+  result.nodes_j = result.stages.front().output_j;
+  result.loss_j = total_loss.value();
+  result.grid_j = result.stages.back().output_j + result.stages.back().loss_j;
+  return result;
+}
+
+std::string delivery_dot(const DeliveryGraph& graph, const std::vector<DeliveryFlow>& flows) {
+  std::string out = "digraph delivery {\n  rankdir=LR;\n  node [shape=box];\n";
+  for (Vertex v = 0; v < boost::num_vertices(graph); ++v) {
+    const std::string load = v < flows.size() ? fmt::format("\\n{:.0f} W", flows[v].output_w) : "";
+    out += fmt::format("  v{} [label=\"{}{}\"];\n", v, graph[v].name, load);
+  }
+  for (auto [e, end] = boost::edges(graph); e != end; ++e)
+    out += fmt::format("  v{} -> v{};\n", boost::source(*e, graph), boost::target(*e, graph));
+  return out + "}\n";
+}
+
+}  // namespace tw

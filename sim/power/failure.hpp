@@ -1,0 +1,65 @@
+// What if part of the power delivery fails during a run: who sheds load, who trips, what the run loses.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "power/power_run.hpp"
+
+namespace tw {
+
+enum class FailedPart { rectifier, shelf, stage };
+template <>
+struct Choices<FailedPart> {
+  static std::vector<std::pair<std::string, FailedPart>> table() {
+    return {{"rectifier", FailedPart::rectifier}, {"shelf", FailedPart::shelf}, {"stage", FailedPart::stage}};
+  }
+};
+
+// When the load of a bus is beyond what is left: `shed` lowers the board limit of its nodes until it fits, `trip` lets
+// the bus go dark.
+enum class OverloadPolicy { shed, trip };
+template <>
+struct Choices<OverloadPolicy> {
+  static std::vector<std::pair<std::string, OverloadPolicy>> table() {
+    return {{"shed", OverloadPolicy::shed}, {"trip", OverloadPolicy::trip}};
+  }
+};
+
+struct PowerFailure {
+  FailedPart part = FailedPart::rectifier;
+  int unit = 0;           // bus of the cluster; for `stage`: unit of that stage
+  int count = 1;          // rectifiers or shelves of the bus
+  std::string stage;      // kind of the upstream stage that fails, "PDU"
+  Time at;                // from run_start
+  OverloadPolicy policy = OverloadPolicy::shed;
+  static void describe(Description<PowerFailure>& d) {
+    d.object("power_failure", "A part of the power delivery that fails during the run.");
+    d.optional("part", &PowerFailure::part, "what fails");
+    d.optional("unit", &PowerFailure::unit, "the bus, or the unit of the stage", between(0, 1e6));
+    d.optional("count", &PowerFailure::count, "rectifiers or shelves of the bus that fail", between(1, 1e4));
+    d.optional("stage", &PowerFailure::stage, "kind of the upstream stage, as named in power_delivery");
+    d.required("at", &PowerFailure::at, "time from run_start");
+    d.optional("policy", &PowerFailure::policy, "lower the board limits of the bus's nodes, or let it go dark");
+  }
+};
+
+struct FailureOutcome {
+  Timeline timeline;      // as it goes on, or stops
+  PowerOptions options;   // for integrate_power(): failed rectifiers, caps
+  bool overload = false;
+  bool tripped = false;
+  double overload_at_s = 0;
+  std::vector<int> nodes_off, nodes_capped;
+  std::optional<double> gpu_limit_w;  // of the capped nodes
+  double slowdown = 1;                // of training after the failure: the job goes at the pace of its slowest node
+  double lost_s = 0;                  // added time, or work since the last checkpoint when the job stops
+  std::string text() const;           // one sentence
+};
+
+// Throws InputError when the failure names a bus or stage that the job does not use.
+FailureOutcome fail_power(const Cluster& cluster, const Timeline& timeline, const PowerFailure& failure,
+                          const PowerOptions& options = {});
+
+}  // namespace tw

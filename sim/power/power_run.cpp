@@ -1,0 +1,306 @@
+#include "power/power_run.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/error.hpp"
+#include "core/random.hpp"
+#include "core/sum.hpp"
+#include "power/bus.hpp"
+
+namespace tw {
+namespace {
+
+struct Span {
+  double begin_s = 0, end_s = 0;
+};
+
+bool trains(const NodeGroup& group) {
+  return std::any_of(group.phases.begin(), group.phases.end(),
+                     [](const Phase& p) { return p.kind == PhaseKind::train; });
+}
+
+bool outside_job(PhaseKind kind) { return kind == PhaseKind::before || kind == PhaseKind::after; }
+
+// Evaluations are launched kernel by kernel: their gaps are the host's, and draw as launch-bound work does.
+bool in_step(PhaseKind kind) { return kind == PhaseKind::train || kind == PhaseKind::first_step; }
+
+// Training steps before the first evaluation of the group.
+std::vector<Span> steady_spans(const NodeGroup& group) {
+  std::vector<Span> spans;
+  for (const Phase& phase : group.phases) {
+    if (phase.kind == PhaseKind::evaluation && !spans.empty()) break;
+    if (phase.kind == PhaseKind::train && phase.end_s > phase.begin_s) spans.push_back({phase.begin_s, phase.end_s});
+  }
+  return spans;
+}
+
+// Inverse of the normal distribution (Acklam's rational approximation, relative error below 1.2e-9).
+double normal_quantile(double p) {
+  constexpr double a[] = {-3.969683028665376e+01, 2.209460984245205e+02,  -2.759285104469687e+02,
+                          1.383577518672690e+02,  -3.066479806614716e+01, 2.506628277459239e+00};
+  constexpr double b[] = {-5.447609879822406e+01, 1.615858368580409e+02, -1.556989798598866e+02, 6.680131188771972e+01,
+                          -1.328068155288572e+01};
+  constexpr double c[] = {-7.784894002430293e-03, -3.223964580411365e-01, -2.400758277161838e+00,
+                          -2.549732539343734e+00, 4.374664141464968e+00,  2.938163982698783e+00};
+  constexpr double d[] = {7.784695709041462e-03, 3.224671290700398e-01, 2.445134137142996e+00, 3.754408661907416e+00};
+  const auto tail = [&](double q) {
+    return (((((c[0] * q + c[1]) * q + c[2]) * q + c[3]) * q + c[4]) * q + c[5]) /
+           ((((d[0] * q + d[1]) * q + d[2]) * q + d[3]) * q + 1);
+  };
+  if (p < 0.02425) return tail(std::sqrt(-2 * std::log(p)));
+  if (p > 1 - 0.02425) return -tail(std::sqrt(-2 * std::log(1 - p)));
+  const double q = p - 0.5, r = q * q;
+  return (((((a[0] * r + a[1]) * r + a[2]) * r + a[3]) * r + a[4]) * r + a[5]) * q /
+         (((((b[0] * r + b[1]) * r + b[2]) * r + b[3]) * r + b[4]) * r + 1);
+}
+
+// Boards differ: a draw per node, bounded at three standard deviations, the same whatever else runs.
+double spread_factor(double sigma, uint64_t seed, int node) {
+  if (!(sigma > 0)) return 1;
+  SplitMix64 stream = random_stream(seed, "node power", static_cast<uint64_t>(node));
+  return 1 + sigma * std::clamp(normal_quantile(uniform(stream)), -3.0, 3.0);
+}
+
+// What the phases of one group draw.
+struct GroupPower {
+  PiecewiseWatts dc;
+  NodeParts parts_j;  // one node, inside the run
+  Sum wait_j, evaluation_j, steady_gpu_j;
+  double wait_s = 0, evaluation_s = 0, steady_s = 0;
+};
+
+GroupPower group_power(const Cluster& cluster, const Timeline& timeline, const NodeGroup& group, Power board_limit,
+                       const NodeCap* cap, bool over_fabric) {
+  GroupPower power;
+  power.dc = PiecewiseWatts(idle_node(cluster.node, board_limit).total());
+  if (!group.phases.empty()) power.dc.begin(group.phases.front().begin_s);
+  const std::vector<Span> steady = steady_spans(group);
+  const double steady_end_s = steady.empty() ? -std::numeric_limits<double>::infinity() : steady.back().end_s;
+  double covered_s = 0;
+  for (const Phase& phase : group.phases) {
+    const bool capped = cap != nullptr && phase.begin_s >= cap->from_s && cap->gpu_limit < board_limit;
+    const Power limit = capped ? cap->gpu_limit : board_limit;
+    const NodeParts parts =
+        phase_node_parts(cluster.node, phase, limit, {over_fabric && !outside_job(phase.kind), in_step(phase.kind)});
+    const double watts = parts.total();
+    power.dc.append(phase.end_s, watts);
+    const double inside_s =
+        std::min(phase.end_s, timeline.run_end_s) - std::max(phase.begin_s, timeline.run_begin_s);
+    if (!(inside_s > 0)) continue;
+    covered_s += inside_s;
+    power.parts_j.add(parts, inside_s);
+    if (phase.kind == PhaseKind::wait) {
+      power.wait_j.add(watts * inside_s);
+      power.wait_s += inside_s;
+    } else if (phase.kind == PhaseKind::evaluation) {
+      power.evaluation_j.add(watts * inside_s);
+      power.evaluation_s += inside_s;
+    } else if (phase.kind == PhaseKind::train && phase.end_s <= steady_end_s) {
+      power.steady_gpu_j.add(parts.gpus.total() / cluster.node.gpus * inside_s);
+      power.steady_s += inside_s;
+    }
+  }
+  const double bare_s = timeline.run_end_s - timeline.run_begin_s - covered_s;
+  if (bare_s > 0) power.parts_j.add(idle_node(cluster.node, board_limit), bare_s);  // on, but nothing reported
+  return power;
+}
+
+std::optional<double> ratio(const Sum& energy, double time_s) {
+  if (!(time_s > 0)) return std::nullopt;
+  return energy.value() / time_s;
+}
+
+void check_rating(const Cluster& cluster, const BusPowerRun& bus) {
+  const PowerDelivery& delivery = cluster.power_delivery;
+  const PiecewiseWatts& dc = *bus.dc;
+  for (size_t i = 0; i < dc.pieces(); ++i) {
+    double at_s = dc.piece_begin_s(i);
+    for (const RectifierFailure& failure : bus.failures)  // the worst moment of the piece is after its last failure
+      if (failure.at_s < dc.piece_end_s(i)) at_s = std::max(at_s, failure.at_s);
+    const int on = bus.rectifiers_on(delivery, at_s);
+    const double rating_w = on * delivery.rectifier.rating.value();
+    if (dc.piece_w(i) <= rating_w) continue;
+    throw DoesNotFit(fmt::format(
+        "bus {} of {} (node{} {}) asks for {:.0f} W at {:.3f} s from run_start; its {} rectifiers of {} give {:.0f} W",
+        bus.bus, cluster.name, bus.nodes.size() > 1 ? "s" : "", fmt::join(bus.nodes, ", "), dc.piece_w(i),
+        at_s, on, to_text(delivery.rectifier.rating), rating_w));
+  }
+}
+
+// Fills run.buses from run.nodes.
+void integrate_buses(const Cluster& cluster, const PowerOptions& options, PowerRun& run) {
+  std::map<int, std::vector<size_t>> members;  // bus -> positions in run.nodes
+  for (size_t i = 0; i < run.nodes.size(); ++i) members[bus_of(cluster, run.nodes[i].node)].push_back(i);
+  // Buses with nodes of the same groups and factors carry the same load: summed once.
+  std::map<std::vector<std::pair<int, double>>, std::shared_ptr<const PiecewiseWatts>> known;
+  const double duration_s = run.duration_s();
+  for (const auto& [index, positions] : members) {
+    BusPowerRun bus;
+    bus.bus = index;
+    for (const RectifierFailure& failure : options.failures)
+      if (failure.bus == index) bus.failures.push_back(failure);
+    std::vector<std::pair<int, double>> key;
+    Sum dc_j;
+    for (const size_t i : positions) {
+      bus.nodes.push_back(run.nodes[i].node);
+      key.emplace_back(run.nodes[i].group, run.nodes[i].factor);
+      run.nodes[i].bus = static_cast<int>(run.buses.size());
+      dc_j.add(run.nodes[i].dc_j);
+    }
+    std::sort(key.begin(), key.end());
+    auto& dc = known[key];
+    if (!dc) {
+      std::vector<PiecewiseWatts> scaled;
+      for (const auto& [group, factor] : key)
+        scaled.push_back(run.group_dc[static_cast<size_t>(group)].affine(0, factor));
+      std::vector<const PiecewiseWatts*> parts;
+      for (const PiecewiseWatts& part : scaled) parts.push_back(&part);
+      dc = std::make_shared<PiecewiseWatts>(PiecewiseWatts::sum(parts));
+    }
+    bus.dc = dc;
+    check_rating(cluster, bus);
+    const PiecewiseWatts::Peak peak = dc->peak(run.run_begin_s, run.run_end_s);
+    bus.peak_w = peak.watts;
+    bus.peak_at_s = peak.time_s;
+    bus.dc_j = dc_j.value();
+    bus.mean_w = duration_s > 0 ? bus.dc_j / duration_s : peak.watts;
+    bus.loss_j = bus.loss_between_j(cluster.power_delivery, run.run_begin_s, run.run_end_s);
+    bus.ac_j = bus.dc_j + bus.loss_j;
+    run.buses.push_back(std::move(bus));
+  }
+}
+
+}  // namespace
+
+int BusPowerRun::rectifiers_on(const PowerDelivery& delivery, double time_s) const {
+  int on = delivery.shelves_per_bus * delivery.rectifiers_per_shelf;
+  for (const RectifierFailure& failure : failures)
+    if (failure.at_s <= time_s) on -= failure.count;
+  return std::max(0, on);
+}
+
+double BusPowerRun::loss_between_j(const PowerDelivery& delivery, double from_s, double to_s) const {
+  // A rectifier that failed has no fixed loss any more; the proportional part follows the load to the others.
+  const double all = delivery.shelves_per_bus * delivery.rectifiers_per_shelf;
+  double rectifier_s = all * (to_s - from_s);
+  for (const RectifierFailure& failure : failures)
+    rectifier_s -= failure.count * std::max(0.0, to_s - std::max(from_s, failure.at_s));
+  return delivery.rectifier.fixed_loss.value() * std::max(0.0, rectifier_s) +
+         delivery.rectifier.proportional_loss * dc->integral(from_s, to_s);
+}
+
+double EnergyParts::total() const {
+  Sum sum;
+  sum.add(gpus.total());
+  for (const auto& [name, joules] : others) sum.add(joules);
+  return sum.value();
+}
+
+double PowerRun::node_w(size_t i, double time_s) const {
+  return nodes[i].factor * group_dc[static_cast<size_t>(nodes[i].group)].at(time_s);
+}
+
+double PowerRun::node_j(size_t i, double from_s, double to_s) const {
+  return nodes[i].factor * group_dc[static_cast<size_t>(nodes[i].group)].integral(from_s, to_s);
+}
+
+PowerRun integrate_power(const Cluster& cluster, const Timeline& timeline, const PowerOptions& options) {
+  PowerRun run;
+  run.run_begin_s = timeline.run_begin_s;
+  run.run_end_s = timeline.run_end_s;
+  const Power limit = effective_limit(cluster.node, options.gpu_limit);
+  run.idle_w = idle_node(cluster.node, limit).total();
+  size_t node_count = 0;
+  for (const NodeGroup& group : timeline.groups) node_count += group.nodes.size();
+  const bool over_fabric = node_count > 1;
+
+  NodeParts parts_j;
+  Sum wait_j, evaluation_j, any_evaluation_j, gpu_j;
+  double wait_s = 0, evaluation_s = 0, any_evaluation_s = 0, gpu_s = 0;
+  std::vector<Span> steady;  // of the first group that trains
+  for (size_t g = 0; g < timeline.groups.size(); ++g) {
+    const NodeGroup& group = timeline.groups[g];
+    const NodeCap* cap = nullptr;
+    for (const NodeCap& one : options.caps)
+      if (!group.nodes.empty() &&
+          std::find(one.nodes.begin(), one.nodes.end(), group.nodes.front()) != one.nodes.end())
+        cap = &one;
+    const GroupPower power = group_power(cluster, timeline, group, limit, cap, over_fabric);
+    const auto n = static_cast<double>(group.nodes.size());
+    double factors = 0;
+    for (const int node : group.nodes) {
+      NodePowerRun one;
+      one.node = node;
+      one.group = static_cast<int>(g);
+      one.factor = spread_factor(cluster.node.power.spread, options.seed, node);
+      one.dc_j = one.factor * power.dc.integral(run.run_begin_s, run.run_end_s);
+      one.peak_w = one.factor * power.dc.peak(run.run_begin_s, run.run_end_s).watts;
+      one.mean_w = run.duration_s() > 0 ? one.dc_j / run.duration_s() : one.peak_w;
+      factors += one.factor;
+      run.nodes.push_back(one);
+    }
+    parts_j.add(power.parts_j, factors);
+    any_evaluation_j.add(power.evaluation_j.value() * factors);
+    any_evaluation_s += power.evaluation_s * n;
+    if (trains(group)) {
+      wait_j.add(power.wait_j.value() * factors);
+      wait_s += power.wait_s * n;
+      evaluation_j.add(power.evaluation_j.value() * factors);
+      evaluation_s += power.evaluation_s * n;
+      gpu_j.add(power.steady_gpu_j.value() * factors);
+      gpu_s += power.steady_s * n;
+      if (steady.empty()) steady = steady_spans(group);
+    }
+    run.group_dc.push_back(power.dc);
+  }
+  run.wait_w = ratio(wait_j, wait_s);
+  run.evaluation_w = evaluation_s > 0 ? ratio(evaluation_j, evaluation_s) : ratio(any_evaluation_j, any_evaluation_s);
+  run.gpu_steady_w = ratio(gpu_j, gpu_s);
+  std::sort(run.nodes.begin(), run.nodes.end(),
+            [](const NodePowerRun& a, const NodePowerRun& b) { return a.node < b.node; });
+
+  run.parts.gpus = parts_j.gpus;
+  for (size_t k = 0; k < kNodePartNames.size(); ++k)
+    run.parts.others[std::string(kNodePartNames[k])] = other_parts(parts_j)[k];
+  integrate_buses(cluster, options, run);
+
+  Sum dc_j, loss_j, ac_j;
+  for (const BusPowerRun& bus : run.buses) {
+    dc_j.add(bus.dc_j);
+    loss_j.add(bus.loss_j);
+    ac_j.add(bus.ac_j);
+    run.peak_bus_w = std::max(run.peak_bus_w, bus.peak_w);
+  }
+  run.nodes_dc_j = dc_j.value();
+  run.rectifier_loss_j = loss_j.value();
+  run.nodes_ac_j = ac_j.value();
+  run.headroom_w = bus_rating_w(cluster.power_delivery) - run.peak_bus_w;
+  run.headroom_share = run.headroom_w / bus_rating_w(cluster.power_delivery);
+
+  if (!run.nodes.empty()) {
+    Sum mean_w;
+    run.min_w = run.max_w = run.nodes.front().mean_w;
+    for (const NodePowerRun& node : run.nodes) {
+      mean_w.add(node.mean_w);
+      run.min_w = std::min(run.min_w, node.mean_w);
+      run.max_w = std::max(run.max_w, node.mean_w);
+      run.peak_w = std::max(run.peak_w, node.peak_w);
+    }
+    run.mean_w = mean_w.value() / static_cast<double>(run.nodes.size());
+    Sum steady_j;
+    double steady_s = 0;
+    for (const Span& span : steady) {
+      for (size_t i = 0; i < run.nodes.size(); ++i) steady_j.add(run.node_j(i, span.begin_s, span.end_s));
+      steady_s += (span.end_s - span.begin_s) * static_cast<double>(run.nodes.size());
+    }
+    run.steady_w = ratio(steady_j, steady_s);
+  }
+  return run;
+}
+
+}  // namespace tw

@@ -1,0 +1,98 @@
+// A run's timeline turned into watts and joules: GPU, node, bus, rectifier, AC. Every change of power is integrated
+// exactly where it happens; parts add up to their totals.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "power/node_power.hpp"
+#include "power/piecewise.hpp"
+#include "step/timeline.hpp"
+#include "topology/cluster.hpp"
+
+namespace tw {
+
+// Rectifiers of a bus that stop at a moment of the run and stay off.
+struct RectifierFailure {
+  int bus = 0;    // of the cluster
+  int count = 1;  // rectifiers; a shelf is rectifiers_per_shelf of them
+  double at_s = 0;
+};
+
+// A board limit that is in force on some nodes from a moment on.
+struct NodeCap {
+  std::vector<int> nodes;  // of the cluster; whole groups of the timeline
+  double from_s = 0;
+  Power gpu_limit;
+};
+
+struct PowerOptions {
+  std::optional<Power> gpu_limit;  // an operator's cap; absent: the board's own limit
+  uint64_t seed = 1;               // of the spread from board to board, if the node profile has any
+  std::vector<NodeCap> caps;
+  std::vector<RectifierFailure> failures;
+};
+
+// One node of the job in the run window.
+struct NodePowerRun {
+  int node = 0;   // of the cluster
+  int group = 0;  // of the timeline
+  int bus = 0;    // index into PowerRun::buses
+  double factor = 1;  // of this node's power against its group's (spread)
+  double mean_w = 0, peak_w = 0, dc_j = 0;
+};
+
+// One bus that feeds nodes of the job. Its other nodes, if any, are off.
+struct BusPowerRun {
+  int bus = 0;             // of the cluster
+  std::vector<int> nodes;  // of the cluster
+  double mean_w = 0, peak_w = 0, peak_at_s = 0;
+  double dc_j = 0, loss_j = 0, ac_j = 0;
+  std::shared_ptr<const PiecewiseWatts> dc;  // through time; buses with the same load share it
+  std::vector<RectifierFailure> failures;    // of this bus
+  int rectifiers_on(const PowerDelivery& delivery, double time_s) const;
+  // Loss of its rectifiers in a span of time, J.
+  double loss_between_j(const PowerDelivery& delivery, double from_s, double to_s) const;
+};
+
+// Joules by part of all nodes of the job; they add up to nodes_dc_j.
+struct EnergyParts {
+  ActivityTimes gpus;                    // by activity
+  std::map<std::string, double> others;  // conversion, host, nvswitch, nics, fans
+  double total() const;
+};
+
+struct PowerRun {
+  double run_begin_s = 0, run_end_s = 0;
+  std::vector<NodePowerRun> nodes;
+  std::vector<BusPowerRun> buses;
+  EnergyParts parts;
+
+  // Inside the run, whole job.
+  double nodes_dc_j = 0, rectifier_loss_j = 0, nodes_ac_j = 0;
+
+  // Watts of one node on its bus.
+  double mean_w = 0, min_w = 0, max_w = 0;  // mean over nodes and run; least and greatest mean of a node
+  double peak_w = 0;
+  double idle_w = 0;                           // on, no job
+  std::optional<double> steady_w;              // training before the first evaluation, mean over all nodes
+  std::optional<double> wait_w, evaluation_w;  // of nodes that train
+  std::optional<double> gpu_steady_w;          // one GPU of the nodes that train
+
+  double peak_bus_w = 0;
+  double headroom_w = 0;      // rating of a bus's rectifiers less its highest load
+  double headroom_share = 0;  // the same over the rating
+
+  std::vector<PiecewiseWatts> group_dc;  // one node of each group of the timeline
+  double duration_s() const { return run_end_s - run_begin_s; }
+  double node_w(size_t i, double time_s) const;
+  double node_j(size_t i, double from_s, double to_s) const;
+};
+
+// Throws DoesNotFit, with place and time, when a bus asks for more than its rectifiers can give.
+PowerRun integrate_power(const Cluster& cluster, const Timeline& timeline, const PowerOptions& options = {});
+
+}  // namespace tw

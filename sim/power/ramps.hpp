@@ -1,0 +1,28 @@
+// How a job's power moves, as grid operators ask: percentiles, ramps, swings.
+#pragma once
+
+#include <vector>
+
+#include "power/piecewise.hpp"
+
+namespace tw {
+
+// Change of the mean power of one window against the window before it, at its steepest.
+struct Ramp {
+  double window_s = 0;
+  double up_w_per_s = 0, up_at_s = 0;      // >= 0
+  double down_w_per_s = 0, down_at_s = 0;  // >= 0, a fall
+};
+
+struct PowerSwings {
+  double mean_w = 0, sd_w = 0, least_w = 0, peak_w = 0;
+  double p5_w = 0, p50_w = 0, p95_w = 0, p99_w = 0;  // over time
+  double largest_step_w = 0, largest_step_at_s = 0;  // jump between neighbouring phases, signed
+  std::vector<Ramp> ramps;                           // one a window
+};
+
+// Exact for piecewise constant power: quantiles weigh each level by its time, and window means are extreme where a
+// window's edge meets a change. Windows longer than half the span are left out.
+PowerSwings power_swings(const PiecewiseWatts& power, double from_s, double to_s, const std::vector<double>& windows_s);
+
+}  // namespace tw

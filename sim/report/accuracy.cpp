@@ -1,0 +1,62 @@
+#include "report/accuracy.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "report/numbers.hpp"
+
+namespace tw::report {
+namespace {
+
+void add_once(std::vector<std::string>& list, const std::string& name) {
+  if (std::find(list.begin(), list.end(), name) == list.end()) list.push_back(name);
+}
+
+std::string cell(const RowOutcome& r) {
+  if (!r.error_pct) return "-";
+  // One decimal: the table is for reading, and a last bit must not change it.
+  std::string text = std::abs(*r.error_pct) < 0.05 ? "0.0" : fmt::format("{:+.1f}", *r.error_pct);
+  if (r.row.kind == RowKind::fitted) text += " f";
+  if (r.row.bound_pct) text += fmt::format(" ({})", *r.row.bound_pct == 0 ? "exact" : plain(*r.row.bound_pct, 1));
+  if (!r.met().value_or(true)) text += " !";
+  return text;
+}
+
+}  // namespace
+
+std::string accuracy_markdown(const std::vector<SuiteOutcome>& suites) {
+  std::string out;
+  for (const SuiteOutcome& suite : suites) {
+    std::vector<std::string> columns, rows;
+    std::map<std::pair<std::string, std::string>, std::string> cells;
+    for (const RowOutcome& r : suite.rows) {
+      const auto slash = std::min(r.row.id.find('/'), r.row.id.size());
+      const std::string column = r.row.id.substr(0, slash);
+      const std::string row = slash < r.row.id.size() ? r.row.id.substr(slash + 1) : r.row.quantity;
+      add_once(columns, column);
+      add_once(rows, row);
+      cells[{row, column}] = cell(r);
+    }
+    out += fmt::format("\n| {} |", suite.name);
+    for (const std::string& c : columns) out += fmt::format(" {} |", c);
+    out += "\n|---|";
+    for (size_t i = 0; i < columns.size(); ++i) out += "---|";
+    out += "\n";
+    for (const std::string& row : rows) {
+      out += fmt::format("| {} |", row);
+      for (const std::string& c : columns) out += fmt::format(" {} |", cells[{row, c}]);
+      out += "\n";
+    }
+    std::string means;
+    for (const RowKind kind : {RowKind::fitted, RowKind::predicted})
+      if (const Maybe mape = suite.mape_pct(kind))
+        means += fmt::format("{}{} rows {:.1f} %", means.empty() ? "" : ", ", choice_name(kind), *mape);
+    if (!means.empty()) out += fmt::format("\nMean absolute error: {}.\n", means);
+  }
+  return out + "\n";
+}
+
+}  // namespace tw::report

@@ -1,0 +1,15 @@
+// The accuracy table of the README.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "study/validate.hpp"
+
+namespace tw::report {
+
+// Markdown, a table a suite: rows are quantities, columns the runs that stand before the slash of the row ids. Cells
+// hold the error in percent, f for a fitted row, the bound in brackets, ! where it is not met.
+std::string accuracy_markdown(const std::vector<SuiteOutcome>& suites);
+
+}  // namespace tw::report

@@ -1,0 +1,347 @@
+#include "report/table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/numbers.hpp"
+#include "report/result_json.hpp"
+
+namespace tw::report {
+namespace {
+
+constexpr size_t kWidth = 100;
+
+void line(std::string& out, const std::string& name, const std::string& value) {
+  if (!value.empty() && value != "-") out += fmt::format("    {:<26} {}\n", name, value);
+}
+
+void heading(std::string& out, const std::string& text) {
+  out += "  " + text + "\n";
+}
+
+// A blank that no line breaks at, until wrapped() makes a blank of it.
+constexpr char kTied = '\x01';
+std::string tied(std::string text) {
+  std::replace(text.begin(), text.end(), ' ', kTied);
+  return text;
+}
+
+// Breaks at blanks so that every line keeps to the width.
+std::string wrapped(const std::string& text, const std::string& first_indent, const std::string& indent) {
+  std::string out = first_indent;
+  size_t column = first_indent.size();
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(' ', at), text.size());
+    const size_t length = end - at;
+    if (column + length > kWidth && column > indent.size()) {
+      while (!out.empty() && out.back() == ' ') out.pop_back();
+      out += "\n" + indent;
+      column = indent.size();
+    }
+    out.append(text, at, length);
+    column += length;
+    if (end < text.size()) {
+      out += ' ';
+      ++column;
+    }
+    at = end + 1;
+  }
+  std::replace(out.begin(), out.end(), kTied, ' ');
+  return out + "\n";
+}
+
+std::string list_of(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
+  return text;
+}
+
+void plan_lines(std::string& out, const Result& r) {
+  const PlanResult& p = r.plan;
+  std::string plan = fmt::format("{} node{}, {} GPUs: TP {}, ", p.nodes, p.nodes == 1 ? "" : "s", p.gpus, p.tp);
+  if (p.pp > 1) plan += fmt::format("PP {}, ", p.pp);
+  if (p.vp > 1) plan += fmt::format("VP {}, ", p.vp);
+  plan += fmt::format("CP {}, DP {}", p.cp, p.dp);
+  if (p.ep > 1) plan += fmt::format(", EP {}", p.ep);
+  plan += fmt::format("; micro-batch {}, global batch {}, accumulation {}", p.mbs, p.gbs, p.ga);
+  out += wrapped(plan, "  ", "  ");
+  out += fmt::format("  seed {}, inputs {}\n", r.seed, r.inputs_sha256.substr(0, 16));
+}
+
+void step_lines(std::string& out, const Result& r) {
+  const StepResult& s = r.step;
+  heading(out, "Training step");
+  line(out, "time", or_dash(s.time_s, time_text));
+  std::vector<std::string> rates;
+  if (s.samples_per_s) rates.push_back(plain(*s.samples_per_s) + " samples/s");
+  if (s.tokens_per_s) rates.push_back(plain(*s.tokens_per_s) + " tokens/s");
+  line(out, "throughput", list_of(rates));
+  line(out, "MFU", or_dash(s.mfu, [](double v) { return fmt::format("{:.1f} %", 100 * v); }));
+  const Breakdown& b = s.breakdown_s;
+  const double total = b.total();
+  if (total > 0) {
+    std::vector<std::string> parts;
+    for (const auto& [name, value] :
+         {std::pair{"compute", b.compute}, std::pair{"host", b.host}, std::pair{"TP", b.tp}, std::pair{"CP", b.cp},
+          std::pair{"PP", b.pp}, std::pair{"DP", b.dp}, std::pair{"EP", b.ep}, std::pair{"bubble", b.bubble},
+          std::pair{"optimizer", b.optimizer}, std::pair{"jitter", b.jitter}, std::pair{"other", b.other}})
+      if (value / total >= 0.0005) parts.push_back(tied(fmt::format("{} {:.1f} %", name, 100 * value / total)));
+    out += wrapped(list_of(parts), "    critical path              ", "                               ");
+  }
+  if (r.memory.per_gpu_bytes && r.memory.capacity_bytes)
+    line(out, "memory of a GPU",
+         fmt::format("{} of {}", bytes_text(*r.memory.per_gpu_bytes), bytes_text(*r.memory.capacity_bytes)));
+}
+
+void run_lines(std::string& out, const Result& r) {
+  const RunResult& run = r.run;
+  const Distribution& t = run.time_to_train_s;
+  heading(out, "Run (run_start to run_stop)");
+  line(out, "time to train", or_dash(t.mean, time_text));
+  if (t.sd && *t.sd > 0)
+    line(out, "",
+         fmt::format("sd {}, 5 to 95 % of runs {} to {}", plain(*t.sd) + " s", plain(t.p5.value_or(*t.mean)),
+                     plain(t.p95.value_or(*t.mean)) + " s"));
+  if (t.official && t.mean && std::abs(*t.official / *t.mean - 1) > 1e-6)
+    line(out, "MLPerf score", time_text(*t.official) + ", olympic mean x RCP factor");
+  std::vector<std::string> parts;
+  if (run.steps) parts.push_back(count_text(*run.steps) + " steps");
+  if (run.samples) parts.push_back(count_text(*run.samples) + " samples");
+  if (run.evaluations) parts.push_back(count_text(*run.evaluations) + " evaluations");
+  line(out, "work", list_of(parts));
+  line(out, "first step", or_dash(run.first_step_s, time_text));
+  line(out, "waits", or_dash(run.wait_s, time_text));
+  if (run.evaluations.value_or(0) > 0 && run.eval_s)
+    line(out, "one evaluation",
+         time_text(*run.eval_s) + (run.eval_first_s ? ", the first " + time_text(*run.eval_first_s) : ""));
+  if (run.checkpoint_s.value_or(0) > 0) line(out, "checkpoints", time_text(*run.checkpoint_s));
+  if (run.lost_s.value_or(0) > 0) line(out, "lost to failures", time_text(*run.lost_s));
+  if (run.init_s) line(out, "init, outside the clock", time_text(*run.init_s));
+  if (run.days_per_1T_tokens) line(out, "1 trillion tokens", plain(*run.days_per_1T_tokens) + " days");
+}
+
+const char* rule_meaning(const std::string& rule) {
+  if (rule == "as_published") return "used leaves whole, spines by units in use";
+  if (rule == "as_stated") return "ports in use over ports, for every switch";
+  if (rule == "whole_switches") return "every switch that carries the job's traffic";
+  if (rule == "by_load") return "by the traffic the switch carries";
+  return "";
+}
+
+void power_lines(std::string& out, const Result& r) {
+  const PowerResult& p = r.power;
+  heading(out, "Power (DC at the node, unless said otherwise)");
+  std::string mean = or_dash(p.mean, power_text);
+  if (p.min && p.max && *p.max - *p.min > 0.5)
+    mean += fmt::format("; lowest node {}, highest {}", power_text(*p.min), power_text(*p.max));
+  line(out, "node, mean of the run", mean);
+  line(out, "node, steady training", or_dash(p.steady, power_text));
+  std::vector<std::string> levels;
+  if (p.evaluation) levels.push_back("evaluating " + power_text(*p.evaluation));
+  if (p.wait) levels.push_back("waiting " + power_text(*p.wait));
+  if (p.idle) levels.push_back("idle " + power_text(*p.idle));
+  line(out, "node, otherwise", list_of(levels));
+  line(out, "GPU, steady training", or_dash(p.gpu_steady, power_text));
+  if (p.peak_bus_w)
+    line(out, "bus, peak",
+         power_text(*p.peak_bus_w) +
+             (p.shelf_headroom ? fmt::format("; {:.0f} % of its rectifiers' rating left", 100 * *p.shelf_headroom)
+                               : ""));
+  if (p.network_w) {
+    std::string text = power_text(*p.network_w);
+    if (p.network_w_per_node && *p.network_w > 0)
+      text += fmt::format(", {} per node", power_text(*p.network_w_per_node));
+    line(out, "network share", text + ", rule " + p.network_rule);
+  }
+  for (const auto& entry : Choices<NetworkRule>::table()) {
+    const auto found = p.network_w_by_rule.find(entry.first);
+    if (found == p.network_w_by_rule.end()) continue;
+    out += fmt::format("      {:<16} {:>10}  {}\n", entry.first, or_dash(found->second, power_text),
+                       rule_meaning(entry.first));
+  }
+}
+
+void energy_lines(std::string& out, const Result& r) {
+  heading(out, "Energy");
+  out += fmt::format("    {:<30} {:>16} {:>16}\n", "window", "run", "mlperf_v4_0");
+  const auto row = [&](const char* name, Maybe a, Maybe b) {
+    if (a || b)
+      out += fmt::format("    {:<30} {:>16} {:>16}\n", name, or_dash(a, energy_text), or_dash(b, energy_text));
+  };
+  const auto kwh = [](double v) { return plain(v / joules_per_kwh) + " kWh"; };
+  const EnergyResult &a = r.energy, &b = r.energy_mlperf_v4_0;
+  row("nodes, DC", a.nodes_dc_j, b.nodes_dc_j);
+  row("network", a.network_j, b.network_j);
+  row("total, DC", a.total_dc_j, b.total_dc_j);
+  row("rectifier loss", a.rectifier_loss_j, b.rectifier_loss_j);
+  row("total, AC", a.total_ac_j, b.total_ac_j);
+  out += fmt::format("    {:<30} {:>16} {:>16}\n", "facility (x PUE)", or_dash(a.facility_j, kwh),
+                     or_dash(b.facility_j, kwh));
+  if (a.ppue_j || b.ppue_j)
+    out += fmt::format("    {:<30} {:>16} {:>16}\n", "  tank cooling in it (pPUE)", or_dash(a.ppue_j, kwh),
+                       or_dash(b.ppue_j, kwh));
+  const auto kg = [](double v) { return plain(v) + " kg CO2e"; };
+  out +=
+      fmt::format("    {:<30} {:>16} {:>16}\n",
+                  r.carbon.intensity_kg_per_kwh ? fmt::format("carbon ({:.3f} kg/kWh)", *r.carbon.intensity_kg_per_kwh)
+                                                : std::string("carbon"),
+                  or_dash(r.carbon.kg_co2e, kg), or_dash(r.carbon.kg_co2e_mlperf_v4_0, kg));
+  for (const auto& [name, value] : r.cost) {  // such as "energy_usd", of the window run
+    const bool dollars = name.size() > 4 && name.compare(name.size() - 4, 4, "_usd") == 0;
+    const std::string what = dollars ? name.substr(0, name.size() - 4) : name;
+    if (value) out += fmt::format("    {:<30} {:>16}\n", "cost of " + what, plain(*value) + (dollars ? " USD" : ""));
+  }
+  out += "    run: from run_start to run_stop. mlperf_v4_0: mean power of the whole meter file x run time,\n";
+  out += "    network included";
+  if (b.rcp_factor) out += fmt::format(", x RCP factor {}", plain(*b.rcp_factor, 6));
+  out += "; the rule of MLPerf Training v4.0.\n";
+}
+
+void reference_lines(std::string& out, const Result& r) {
+  if (r.reference.rows.empty()) return;
+  heading(out, "Against the measurement");
+  if (!r.reference.source.empty()) out += wrapped(r.reference.source, "    ", "    ");
+  const auto& units = quantity_units();
+  for (const char* kind : {"predicted", "fitted", "given"}) {
+    bool first = true;
+    for (const ReferenceRow& row : r.reference.rows) {
+      if (row.kind != kind) continue;
+      if (std::exchange(first, false))
+        out += fmt::format("    {:<26} {:>16} {:>16} {:>10}\n", kind, "simulated", "measured", "error");
+      const auto text = [&](double v) { return in_unit(v, row.unit); };
+      const bool known =
+          std::any_of(units.begin(), units.end(), [&](const auto& q) { return q.first == row.quantity; });
+      out +=
+          fmt::format("      {:<24} {:>16} {:>16} {:>10}\n", row.quantity + (known ? "" : " (?)"),
+                      or_dash(row.predicted, text), or_dash(row.measured, text), or_dash(row.error_pct, percent_text));
+    }
+  }
+  out += "    predicted: no constant was fitted on it. fitted: one was. given: an input, or follows from inputs.\n";
+}
+
+Maybe measured_of(const Result& r, const std::string& quantity) {
+  for (const ReferenceRow& row : r.reference.rows)
+    if (row.quantity == quantity) return row.measured;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string result_table(const Result& r) {
+  std::string out = r.scenario + "\n";
+  if (!r.error.empty()) return out + wrapped("failed: " + r.error, "  ", "  ") + "\n";
+  plan_lines(out, r);
+  step_lines(out, r);
+  run_lines(out, r);
+  power_lines(out, r);
+  energy_lines(out, r);
+  reference_lines(out, r);
+  std::vector<std::string> warnings = r.warnings;
+  for (std::string& w : reference_warnings(r)) warnings.push_back(std::move(w));
+  if (!warnings.empty()) heading(out, "Warnings");
+  for (const std::string& warning : warnings) out += wrapped(warning, "    ! ", "      ");
+  return out + "\n";
+}
+
+std::string side_by_side(const std::vector<Outcome>& outcomes) {
+  if (outcomes.size() < 2) return "";
+  struct Column {
+    const char* name;
+    const char* unit;
+    const char* quantity;
+    double factor;
+  };
+  // Energies in the window of the published figures.
+  constexpr Column columns[] = {{"time", "s", "run_s", 1},
+                                {"node DC", "W", "node_dc_w", 1},
+                                {"network", "W", "network_w", 1},
+                                {"DC *", "MJ", "dc_mlperf_j", 1e-6},
+                                {"AC *", "MJ", "ac_mlperf_j", 1e-6},
+                                {"facility *", "kWh", "facility_mlperf_j", 1 / joules_per_kwh},
+                                {"carbon *", "kg CO2e", "kg_co2e_mlperf", 1}};
+  std::string out = "Side by side\n" + fmt::format("  {:<21}", "");
+  for (const Column& c : columns) out += fmt::format(" {:>10}", c.name);
+  out += fmt::format("\n  {:<21}", "");
+  for (const Column& c : columns) out += fmt::format(" {:>10}", c.unit);
+  out += "\n";
+  for (const Outcome& o : outcomes) {
+    const Result& r = o.result;
+    out += "  " + r.scenario + "\n";
+    if (!r.error.empty()) {
+      out += wrapped("failed: " + r.error, "    ", "    ");
+      continue;
+    }
+    std::string simulated, measured, error;
+    bool any = false;
+    for (const Column& c : columns) {
+      const Maybe p = result_quantity(r, c.quantity), m = measured_of(r, c.quantity);
+      const auto text = [&](double v) { return plain(v * c.factor, 5); };
+      simulated += fmt::format(" {:>10}", or_dash(p, text));
+      measured += fmt::format(" {:>10}", or_dash(m, text));
+      error += fmt::format(" {:>10}", m ? or_dash(error_pct(p, *m), percent_text) : "");
+      any = any || m;
+    }
+    out += fmt::format("    {:<19}{}\n", "simulated", simulated);
+    if (any) out += fmt::format("    {:<19}{}\n    {:<19}{}\n", "measured", measured, "error", error);
+  }
+  return out + "  * energy in the window mlperf_v4_0, network included\n\n";
+}
+
+std::string suite_table(const SuiteOutcome& suite) {
+  std::string out = "Suite " + suite.name + "\n";
+  for (const RowKind kind : {RowKind::predicted, RowKind::fitted, RowKind::given}) {
+    bool first = true;
+    for (const RowOutcome& r : suite.rows) {
+      if (r.row.kind != kind) continue;
+      if (std::exchange(first, false))
+        out += fmt::format("  {:<31} {:>12} {:>12} {:>9} {:>6}  {}\n", choice_name(kind), "simulated", "measured",
+                           "error", "bound", "");
+      const auto text = [&](double v) { return in_unit(v, r.row.unit); };
+      std::string bound, status;
+      if (const auto met = r.met()) {
+        bound = *r.row.bound_pct == 0 ? "exact" : fmt::format("{} %", plain(*r.row.bound_pct, 3));
+        status = *met ? "MET" : "NOT MET";
+        if (r.worse_than_known() && r.known_gap_pct)
+          status += fmt::format(", known {:.2f} %", *r.known_gap_pct);
+        else if (!*met && !r.worse_than_known())
+          status += ", known";
+      }
+      out += fmt::format("  {:<31} {:>12} {:>12} {:>9} {:>6}  {}\n", r.row.id, or_dash(r.predicted, text),
+                         text(r.row.measured), or_dash(r.error_pct, percent_text), bound, status);
+    }
+    if (const Maybe mape = suite.mape_pct(kind); mape && kind != RowKind::given)
+      out += fmt::format("  mean absolute error of the {} rows: {:.2f} %\n", choice_name(kind), *mape);
+  }
+  for (const std::string& error : suite.errors) out += wrapped("failed: " + error, "  ", "    ");
+  return out + "\n";
+}
+
+std::string results_csv(const std::vector<Outcome>& outcomes) {
+  std::string out = "scenario,seed,nodes,gpus,tp,pp,cp,dp,mbs,gbs,ga";
+  for (const auto& [name, unit] : quantity_units()) {
+    out += "," + name;
+    (void)unit;
+  }
+  out += ",error\n";
+  const auto quoted = [](std::string text) {
+    if (text.find_first_of(",\"\n") == std::string::npos) return text;
+    for (size_t at = 0; (at = text.find('"', at)) != std::string::npos; at += 2) text.insert(at, 1, '"');
+    return "\"" + text + "\"";
+  };
+  for (const Outcome& o : outcomes) {
+    const Result& r = o.result;
+    const PlanResult& p = r.plan;
+    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{}", quoted(r.scenario), r.seed, p.nodes, p.gpus, p.tp, p.pp,
+                       p.cp, p.dp, p.mbs, p.gbs, p.ga);
+    for (const auto& entry : quantity_units()) {
+      const Maybe v = r.error.empty() ? result_quantity(r, entry.first) : std::nullopt;
+      out += v && std::isfinite(*v) ? fmt::format(",{}", *v) : ",";
+    }
+    out += "," + quoted(r.error) + "\n";
+  }
+  return out;
+}
+
+}  // namespace tw::report

@@ -1,0 +1,149 @@
+#include "step/cost.hpp"
+
+#include <algorithm>
+
+#include "hardware/kernels.hpp"
+
+namespace tw {
+
+TaskCost& TaskCost::operator+=(const TaskCost& o) {
+  busy += o.busy;
+  tp_s += o.tp_s, cp_s += o.cp_s, ep_s += o.ep_s, gap_s += o.gap_s, host_s += o.host_s;
+  return *this;
+}
+
+TaskCost TaskCost::scaled(double f) const {
+  TaskCost c;
+  c.busy = busy.scaled(f);
+  c.tp_s = tp_s * f, c.cp_s = cp_s * f, c.ep_s = ep_s * f, c.gap_s = gap_s * f, c.host_s = host_s * f;
+  return c;
+}
+
+PassCost& PassCost::operator+=(const PassCost& o) {
+  forward += o.forward;
+  backward += o.backward;
+  return *this;
+}
+
+namespace {
+
+double kernel_time_s(const Operation& o, const Accelerator& a, const Software& software, double slowdown) {
+  switch (o.kind) {
+    case OperationKind::gemm: {
+      const double split = o.precision == Precision::fp8 && o.backward ? software.fp8_backward_slowdown : 1;
+      return slowdown * split * gemm_time_s(a, o.precision, o.m, o.n, o.k);
+    }
+    case OperationKind::attention: {
+      // FP8 attention kernels gain about as much over BF16 as their higher peak allows in practice.
+      const double fp8 = o.precision == Precision::fp8 ? software.fp8_attention_speedup : 1;
+      const double t = o.backward ? attention_backward_time_s(a, o.attention) : attention_forward_time_s(a, o.attention);
+      return slowdown * t / fp8;
+    }
+    case OperationKind::memory: return memory_time_s(a, o.bytes, software.memory_efficiency);
+    case OperationKind::exchange: break;
+  }
+  return 0;
+}
+
+}  // namespace
+
+TaskCost cost_of(const std::vector<Operation>& operations, const StepInputs& in, const ExchangeTime& exchange,
+                 double slowdown, Pass pass) {
+  const Software& software = *in.software;
+  const Hosts& hosts = in.cluster->hosts;
+  const bool graphs = pass == Pass::training ? software.graphs_training : software.graphs_evaluation;
+  TaskCost cost;
+  double launches = 0, collectives = 0;  // backward ones count by what they cost
+  for (const Operation& o : operations) {
+    const double host = o.backward ? software.host_backward : 1;
+    if (o.kind == OperationKind::exchange) {
+      collectives += host;
+      const double t = exchange(o.exchange, o.bytes);
+      switch (o.exchange) {
+        case Exchange::tp_all_gather:
+        case Exchange::tp_reduce_scatter: cost.tp_s += t * (1 - software.tp_overlap); break;
+        case Exchange::tp_all_reduce: cost.tp_s += t; break;
+        case Exchange::cp_exchange: cost.cp_s += t * (1 - software.cp_overlap); break;
+        case Exchange::ep_all_to_all: cost.ep_s += t; break;
+        case Exchange::none: break;
+      }
+    } else {
+      launches += host * o.launches;
+      cost.busy[o.activity] += kernel_time_s(o, in.cluster->node.accelerator, software, slowdown) / hosts.device_speed;
+    }
+  }
+  // A graph replays a whole layer with one launch.
+  cost.host_s = graphs ? software.host_per_operation.value()
+                       : launches * software.host_per_operation.value() +
+                             collectives * software.host_per_collective.value();
+  cost.host_s /= hosts.launch_speed;
+  return cost;
+}
+
+std::vector<int> layers_of_chunks(int layers, int pp, int vp) {
+  const int chunks = pp * vp;
+  std::vector<int> count(static_cast<size_t>(chunks), layers / chunks);
+  if (layers % chunks == 0) return count;
+  if (chunks > 1 && (layers + 2) % chunks == 0) {
+    std::fill(count.begin(), count.end(), (layers + 2) / chunks);
+    --count.front();
+    --count.back();
+    return count;
+  }
+  for (int i = 0; i < layers % chunks; ++i) ++count[static_cast<size_t>(i)];
+  return count;
+}
+
+std::vector<PassCost> chunk_costs(const StepInputs& in, const ExchangeTime& exchange, const Slowdown& slowdown, Pass pass) {
+  const auto cost = [&](const LayerOperations& ops) {
+    return PassCost{cost_of(ops.forward, in, exchange, slowdown.forward, pass), cost_of(ops.backward, in, exchange, slowdown.backward, pass)};
+  };
+  const PassCost layer = cost(layer_operations(*in.network, *in.training, *in.plan, *in.software));
+  std::vector<PassCost> chunks;
+  for (const int n : layers_of_chunks(in.network->layers, in.plan->pp, in.plan->vp)) {
+    const auto times = static_cast<double>(n);
+    chunks.push_back({layer.forward.scaled(times), layer.backward.scaled(times)});
+  }
+  chunks.front() += cost(embedding_operations(*in.network, *in.training, *in.plan, *in.software));
+  chunks.back() += cost(head_operations(*in.network, *in.training, *in.plan, *in.software));
+  return chunks;
+}
+
+namespace {
+double trained_parameters_of_rank(const StepInputs& in) {
+  const auto layers = layers_of_chunks(in.network->layers, in.plan->pp, in.plan->vp);
+  double most = 0;
+  for (int stage = 0; stage < in.plan->pp; ++stage) {
+    double sum = 0;
+    for (int v = 0; v < in.plan->vp; ++v)
+      sum += layers[static_cast<size_t>(v * in.plan->pp + stage)] *
+             trained_layer_parameters(*in.network, *in.training, *in.plan);
+    if (stage == 0 || stage == in.plan->pp - 1) sum += trained_embedding_parameters(*in.network, *in.training, *in.plan);
+    most = std::max(most, sum);
+  }
+  return most;
+}
+}  // namespace
+
+TaskCost optimizer_cost(const StepInputs& in) {
+  TaskCost cost;
+  if (in.network == nullptr) return cost;
+  const Plan& plan = *in.plan;
+  const double shards = plan.sharding == Sharding::none ? 1 : static_cast<double>(plan.dp) * plan.cp;
+  // Gradient read, two moments and master weight read and written, weight written.
+  const double bytes = in.software->optimizer_bytes_per_parameter * trained_parameters_of_rank(in) / shards;
+  cost.busy[Activity::memory_bound] =
+      memory_time_s(in.cluster->node.accelerator, bytes, in.software->memory_efficiency) / in.cluster->hosts.device_speed;
+  return cost;
+}
+
+double chunk_gradient_bytes(const StepInputs& in, int chunk) {
+  const auto layers = layers_of_chunks(in.network->layers, in.plan->pp, in.plan->vp);
+  const bool edge = chunk == 0 || chunk + 1 == static_cast<int>(layers.size());
+  const double parameters = layers[static_cast<size_t>(chunk)] *
+                                trained_layer_parameters(*in.network, *in.training, *in.plan) +
+                            (edge ? trained_embedding_parameters(*in.network, *in.training, *in.plan) : 0);
+  return parameters * in.software->gradient_bytes_per_parameter;
+}
+
+}  // namespace tw

@@ -1,0 +1,115 @@
+#include "step/noise.hpp"
+
+#include <algorithm>
+#include <boost/math/distributions/normal.hpp>
+#include <boost/random/exponential_distribution.hpp>
+#include <boost/random/normal_distribution.hpp>
+#include <boost/random/poisson_distribution.hpp>
+#include <cmath>
+
+namespace tw {
+namespace {
+
+constexpr int kMostStalls = 40;
+constexpr double kCorrelation_s = 0.25;  // a forward or backward pass of the jobs that the noise was fitted on
+
+double normal_cdf(double z) { return 0.5 * std::erfc(-z / std::sqrt(2.0)); }
+double normal_pdf(double z) { return std::exp(-0.5 * z * z) / std::sqrt(2 * 3.141592653589793); }
+
+// CDFs of (normal + k stalls) for k = 0, 1, 2, ... by the recursions of the gamma distribution:
+//   F_k(x) = F_(k-1)(x) - L f_k(x),  f_k(x) = m^k s^(k-1) / (k-1)! exp(m^2 s^2 / 2 - m x) J_(k-1)(z),
+// with m = 1 / L, z = (x - m s^2) / s and J_j(z) the integral of (z - u)^j phi(u) up to z:
+//   J_0 = Phi, J_1 = z Phi + phi, J_j = z J_(j-1) + (j-1) J_(j-2).
+class StallMixture {
+ public:
+  StallMixture(const MemberNoise& noise) : noise_(noise), sigma_(std::max(noise.sigma_s, 1e-4 * noise.stall_mean_s)) {}
+
+  double cdf(double x) const {
+    const double rate = 1 / noise_.stall_mean_s, s = sigma_;
+    double weight = std::exp(-noise_.stalls), f = normal_cdf(x / s), total = weight * f;
+    const double z = (x - rate * s * s) / s;
+    const double exponent = 0.5 * rate * rate * s * s - rate * x;
+    double j_before = 0, j = normal_cdf(z), power = rate;
+    double left = 1 - weight;
+    for (int k = 1; k <= kMostStalls && left > 1e-12; ++k) {
+      const double density = exponent > 600 ? 0 : power * std::exp(exponent) * j;
+      f = std::clamp(f - noise_.stall_mean_s * density, 0.0, 1.0);
+      weight *= noise_.stalls / k;
+      left -= weight;
+      total += weight * f;
+      const double next = k == 1 ? z * j + normal_pdf(z) : z * j + (k - 1) * j_before;
+      j_before = j;
+      j = next;
+      power *= rate * s / k;
+    }
+    return std::clamp(total + std::max(0.0, left) * f, 0.0, 1.0);
+  }
+
+ private:
+  const MemberNoise& noise_;
+  double sigma_;
+};
+
+}  // namespace
+
+double member_cdf(const MemberNoise& noise, double x) {
+  if (noise.stalls <= 0 || noise.stall_mean_s <= 0) {
+    if (noise.sigma_s <= 0) return x >= 0 ? 1 : 0;
+    return normal_cdf(x / noise.sigma_s);
+  }
+  return StallMixture(noise).cdf(x);
+}
+
+double member_quantile(const MemberNoise& noise, double p) {
+  if (noise.stalls <= 0 || noise.stall_mean_s <= 0)
+    return noise.sigma_s <= 0 ? 0 : noise.sigma_s * boost::math::quantile(boost::math::normal(), p);
+  const StallMixture mixture(noise);
+  double low = -9 * std::max(noise.sigma_s, 1e-4 * noise.stall_mean_s);
+  double high = -low + noise.stall_mean_s;
+  while (mixture.cdf(high) < p && high < 1e6) high *= 2;
+  for (int i = 0; i < 60 && high - low > 1e-10 * (1 + high); ++i) {
+    const double middle = 0.5 * (low + high);
+    (mixture.cdf(middle) < p ? low : high) = middle;
+  }
+  return 0.5 * (low + high);
+}
+
+double draw_maximum(const MemberNoise& noise, double members, SplitMix64& stream) {
+  const double u = uniform(stream);  // drawn even when silent, so that levels and settings share their streams
+  if (noise.silent()) return 0;
+  const double p = std::pow(u, 1 / std::max(1.0, members));
+  return member_quantile(noise, std::clamp(p, 1e-300, 1 - 1e-15));
+}
+
+double draw_member(const MemberNoise& noise, SplitMix64& stream) {
+  if (noise.silent()) return 0;
+  double x = 0;
+  if (noise.sigma_s > 0) x += boost::random::normal_distribution<double>(0, noise.sigma_s)(stream);
+  if (noise.stalls > 0 && noise.stall_mean_s > 0) {
+    const int count = boost::random::poisson_distribution<int, double>(noise.stalls)(stream);
+    for (int i = 0; i < count; ++i)
+      x += boost::random::exponential_distribution<double>(1 / noise.stall_mean_s)(stream);
+  }
+  return x;
+}
+
+MemberNoise noise_of(const HostNoise& profile, double device_s, double host_s, double nodes_per_member) {
+  MemberNoise n;
+  const double slack_s = std::max(0.0, device_s - host_s);
+  const double length_s = profile.stall_mean.value();
+  // Independent delays of consecutive pieces of work add up as their variances do (hint 10).
+  // Within the correlation time a slow clock stays slow: short intervals vary in proportion to their length.
+  const auto variance = [](double sigma, double length_s) {
+    return sigma * sigma * length_s * std::min(1.0, length_s / kCorrelation_s);
+  };
+  const double device = variance(profile.device_sigma, device_s);
+  const double host = host_s > device_s ? variance(profile.host_sigma, host_s) : 0;
+  n.sigma_s = std::sqrt(device + host);
+  n.stall_mean_s = length_s;
+  if (length_s > 0)
+    n.stalls = profile.stalls_per_hour / 3600 * std::max(device_s, host_s) * nodes_per_member *
+               std::exp(-slack_s / length_s);
+  return n;
+}
+
+}  // namespace tw

@@ -1,0 +1,36 @@
+// Noise of hosts and devices at synchronisation points. A member (a data-parallel replica) works for a while with
+// random delay; where members meet, the slowest counts.
+#pragma once
+
+#include "core/random.hpp"
+#include "step/inputs.hpp"
+
+namespace tw {
+
+// Delay of one member over one interval between two synchronisations: a normal part (mean zero) and rare stalls
+// (Poisson count, exponential length).
+struct MemberNoise {
+  double sigma_s = 0;
+  double stalls = 0;         // expected number in the interval
+  double stall_mean_s = 0;
+  bool silent() const { return sigma_s <= 0 && stalls <= 0; }
+};
+
+// P(delay of one member <= x).
+double member_cdf(const MemberNoise& noise, double x_s);
+
+// x with member_cdf(x) = p. p in (0, 1).
+double member_quantile(const MemberNoise& noise, double p);
+
+// One draw of the maximum over `members` independent ones: the inverse CDF at u^(1/members).
+double draw_maximum(const MemberNoise& noise, double members, SplitMix64& stream);
+
+// One draw of a single member (level 2: every member on its own).
+double draw_member(const MemberNoise& noise, SplitMix64& stream);
+
+// Noise of one member over device_s of device work that the host issues in host_s, on a node with `profile` noise.
+// The bound side carries the noise; stalls hit the host, and a host that runs ahead by (device_s - host_s) absorbs
+// that much of them. `nodes_per_member` may be below 1 (several replicas on a node).
+MemberNoise noise_of(const HostNoise& profile, double device_s, double host_s, double nodes_per_member);
+
+}  // namespace tw

@@ -1,0 +1,70 @@
+// One training step as events: every stage works through its visits, hands over, waits, meets its peers, exchanges
+// gradients and updates weights.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/random.hpp"
+#include "hardware/activity.hpp"
+#include "network/engine.hpp"
+#include "step/breakdown.hpp"
+#include "step/cost.hpp"
+#include "step/noise.hpp"
+#include "step/schedule.hpp"
+#include "step/step_network.hpp"
+
+namespace tw {
+
+// What one stage of the pipeline costs, prepared once for many steps.
+struct StepPlan {
+  int stages = 1, chunks = 1, micro_batches = 1;
+  int members = 1;             // replicas that meet at synchronisations
+  double nodes_per_member = 1;
+  std::vector<PassCost> cost;  // [chunk * stages + stage]
+  TaskCost optimizer;
+  std::vector<double> gradient_bytes;  // [chunk * stages + stage]
+  std::vector<double> weight_bytes;    // gathered after the optimizer, same index
+  double hand_over_bytes = 0;
+  double fixed_s = 0;
+  double run_ahead_s = 0;      // how far the host is ahead of the device when a visit begins
+  bool meet_every_visit = false;  // FP8 scaling synchronises the replicas every micro-batch
+  double gradient_overlap = 1;    // share of the gradients that may travel before backward ends
+  Schedule schedule = Schedule::one_f_one_b;
+  HostNoise noise;
+};
+
+StepPlan plan_step(const StepInputs& in, const ExchangeTime& exchange, const Slowdown& slowdown);
+
+// One span on a stage's stream, for timelines.
+struct Span {
+  int stage = 0;
+  enum class Stream { device, network, host } stream = Stream::device;
+  double begin_s = 0, end_s = 0;
+  Visit visit;
+  const char* what = "";
+  double bytes = 0;
+};
+
+// A direction of the step, a GPU of the mean stage: time inside visits, waits for the host included.
+struct Stretch {
+  double time_s = 0;
+  ActivityTimes activity;
+};
+
+struct StepOutcome {
+  double time_s = 0;
+  Stretch forward, backward;
+  Breakdown breakdown;                       // of the stage that is busiest
+  std::vector<ActivityTimes> stage_activity; // seconds by activity, a GPU of each stage; the rest of the step is spin
+  double jitter_s = 0;
+  double fabric_bytes = 0;                   // payload handed to the engine
+};
+
+// Simulates one step from the engine's present time on. `replicas` = 1 draws maxima over members; = members draws each
+// member on its own. Spans of replica 0 are appended to `spans` when given.
+StepOutcome simulate_step(const StepPlan& plan, const StepNetwork& net, network::Engine& engine, int replicas,
+                          uint64_t seed, uint64_t step, std::vector<Span>* spans = nullptr);
+
+}  // namespace tw

@@ -1,0 +1,159 @@
+#include "step/step_network.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "network/collective.hpp"
+
+namespace tw {
+namespace {
+
+using Collective = network::Operation;
+using network::Rank;
+
+// A kernel that the host has issued ahead starts without the launch that a lone call pays for.
+constexpr double kIssuedFloor_s = 10e-6;
+constexpr int kBuckets = 8;
+
+// Where each rank of the grid stands.
+class RankGrid {
+ public:
+  RankGrid(const Plan& plan, const Fabric& fabric, const std::vector<int>& nodes) : plan_(plan), fabric_(fabric), nodes_(nodes) {}
+  Rank at(int tp, int cp, int dp, int pp) const {
+    const int r = tp + plan_.tp * (cp + plan_.cp * (dp + plan_.dp * pp));
+    return {nodes_[static_cast<size_t>(r / fabric_.gpus)], r % fabric_.gpus};
+  }
+  // All groups of `stage` and replica whose members differ in one coordinate.
+  std::vector<std::vector<Rank>> tp_groups(int dp) const {
+    std::vector<std::vector<Rank>> groups;
+    for (int c = 0; c < plan_.cp; ++c) {
+      groups.emplace_back();
+      for (int t = 0; t < plan_.tp; ++t) groups.back().push_back(at(t, c, dp, 0));
+    }
+    return groups;
+  }
+  std::vector<std::vector<Rank>> cp_groups(int dp) const {
+    std::vector<std::vector<Rank>> groups;
+    for (int t = 0; t < plan_.tp; ++t) {
+      groups.emplace_back();
+      for (int c = 0; c < plan_.cp; ++c) groups.back().push_back(at(t, c, dp, 0));
+    }
+    return groups;
+  }
+  // Expert parallelism takes neighbouring data-parallel ranks.
+  std::vector<std::vector<Rank>> ep_groups() const {
+    std::vector<std::vector<Rank>> groups;
+    for (int t = 0; t < plan_.tp; ++t) {
+      groups.emplace_back();
+      for (int e = 0; e < plan_.ep; ++e) groups.back().push_back(at(t, 0, e, 0));
+    }
+    return groups;
+  }
+  // Gradients are the same over data and context parallel ranks.
+  std::vector<std::vector<Rank>> gradient_groups(int stage) const {
+    std::vector<std::vector<Rank>> groups;
+    for (int t = 0; t < plan_.tp; ++t) {
+      groups.emplace_back();
+      for (int d = 0; d < plan_.dp; ++d)
+        for (int c = 0; c < plan_.cp; ++c) groups.back().push_back(at(t, c, d, stage));
+    }
+    return groups;
+  }
+  std::vector<std::vector<Rank>> hand_over_pairs(int dp, int from, int to) const {
+    std::vector<std::vector<Rank>> pairs;
+    for (int c = 0; c < plan_.cp; ++c)
+      for (int t = 0; t < plan_.tp; ++t) pairs.push_back({at(t, c, dp, from), at(t, c, dp, to)});
+    return pairs;
+  }
+
+ private:
+  const Plan& plan_;
+  const Fabric& fabric_;
+  const std::vector<int>& nodes_;
+};
+
+// Times of exchanges inside a layer, remembered: a layer asks for few different ones many times.
+ExchangeTime exchange_times(const RankGrid& grid, double round_s, std::shared_ptr<network::Collectives> collectives) {
+  struct Group {
+    std::vector<std::vector<Rank>> groups;
+    bool inside;
+  };
+  const auto group = [&](std::vector<std::vector<Rank>> groups) {
+    bool inside = true;
+    for (const auto& g : groups) inside = inside && collectives->one_domain(g);
+    return Group{std::move(groups), inside};
+  };
+  const auto tp = std::make_shared<Group>(group(grid.tp_groups(0)));
+  const auto cp = std::make_shared<Group>(group(grid.cp_groups(0)));
+  const auto ep = std::make_shared<Group>(group(grid.ep_groups()));
+  const auto known = std::make_shared<std::map<std::pair<Exchange, double>, double>>();
+  return [=](Exchange what, double bytes) {
+    const auto [at, fresh] = known->try_emplace({what, bytes}, 0.0);
+    if (!fresh) return at->second;
+    const Group& g = what == Exchange::cp_exchange ? *cp : what == Exchange::ep_all_to_all ? *ep : *tp;
+    const Collective op = what == Exchange::tp_reduce_scatter ? Collective::reduce_scatter
+                         : what == Exchange::tp_all_reduce   ? Collective::all_reduce
+                         : what == Exchange::ep_all_to_all   ? Collective::all_to_all
+                         : what == Exchange::cp_exchange     ? Collective::send_recv
+                                                             : Collective::all_gather;
+    const auto ranks = static_cast<int>(g.groups.front().size());
+    if (ranks < 2) return 0.0;
+    const double time_s = g.inside ? collectives->domain_time_s(op, ranks, bytes) : collectives->cost(op, g.groups, bytes).time_s;
+    return at->second = what == Exchange::cp_exchange ? std::max(time_s, round_s) : time_s;
+  };
+}
+
+}  // namespace
+
+StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const std::vector<int>& nodes, int replicas) {
+  const Plan& plan = *in.plan;
+  StepNetwork net;
+  network::CollectiveOptions options;
+  options.sharp = in.software->sharp;
+  options.nvls = in.software->nvls;
+  options.domain_floor_s = kIssuedFloor_s;
+  const auto collectives = std::make_shared<network::Collectives>(fabric, options);
+  const RankGrid grid(plan, fabric, nodes);
+  net.exchange = exchange_times(grid, in.software->cp_round.value(), collectives);
+
+  const auto add = [&](const std::string& name, Collective op, const std::vector<std::vector<Rank>>& groups, double bytes) {
+    network::CollectiveCost cost = collectives->cost(op, groups, bytes);
+    cost.load.name = name;
+    net.classes.push_back(std::move(cost.load));
+    return static_cast<int>(net.classes.size()) - 1;
+  };
+  const bool sharded = plan.sharding != Sharding::none && in.workload == nullptr;
+  if (plan.dp * plan.cp > 1) {
+    for (int s = 0; s < plan.pp; ++s) {
+      const auto groups = grid.gradient_groups(s);
+      double bytes = 0;
+      if (in.workload != nullptr)
+        bytes = in.workload->gradients.value() / kBuckets;
+      else
+        for (int c = 0; c < plan.vp; ++c) bytes += chunk_gradient_bytes(in, c * plan.pp + s) / plan.vp / kBuckets;
+      net.gradient_exchange.push_back(add("gradients of stage " + std::to_string(s), sharded ? Collective::reduce_scatter : Collective::all_reduce, groups, bytes));
+      net.weight_gather.push_back(sharded ? add("weights of stage " + std::to_string(s), Collective::all_gather, groups, bytes) : -1);
+    }
+  }
+  if (plan.pp > 1) {
+    const double bytes = 2 * local_tokens(*in.training, plan) * static_cast<double>(in.network->hidden) / (plan.sequence_parallel ? plan.tp : 1);
+    for (int s = 0; s < plan.pp; ++s) {
+      net.forward_hand_over.emplace_back();
+      net.backward_hand_over.emplace_back();
+      const int next = (s + 1) % plan.pp, before = (s + plan.pp - 1) % plan.pp;
+      const bool wraps = plan.vp > 1;
+      for (int r = 0; r < replicas; ++r) {
+        net.forward_hand_over.back().push_back(
+            next == 0 && !wraps ? -1 : add("activations of stage " + std::to_string(s), Collective::send_recv, grid.hand_over_pairs(r, s, next), bytes));
+        net.backward_hand_over.back().push_back(
+            s == 0 && !wraps ? -1 : add("gradients to stage " + std::to_string(before), Collective::send_recv, grid.hand_over_pairs(r, s, before), bytes));
+      }
+    }
+  }
+  net.links = network::engine_links(fabric, net.classes);
+  return net;
+}
+
+}  // namespace tw

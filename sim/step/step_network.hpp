@@ -1,0 +1,28 @@
+// The links that one step loads: exchanges inside layers in closed form, hand-overs between pipeline stages and the
+// gradient exchange as load classes of the fabric engine.
+#pragma once
+
+#include <vector>
+
+#include "network/engine.hpp"
+#include "step/cost.hpp"
+#include "step/inputs.hpp"
+#include "topology/fabric.hpp"
+
+namespace tw {
+
+struct StepNetwork {
+  std::vector<network::Link> links;
+  std::vector<network::LoadClass> classes;
+  // Class of the hand-over from stage s to its neighbour, per replica; -1 where there is none.
+  std::vector<std::vector<int>> forward_hand_over, backward_hand_over;  // [stage][replica]
+  std::vector<int> gradient_exchange;  // [stage]; -1 when dp x cp = 1
+  std::vector<int> weight_gather;      // [stage]; sharded optimizers only
+  ExchangeTime exchange;
+};
+
+// Rank grid: TP innermost, then CP, DP, PP, on nodes in the order of `nodes`.
+// `replicas` is 1 (a representative) or dp (every replica has links of its own).
+StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const std::vector<int>& nodes, int replicas);
+
+}  // namespace tw

@@ -1,0 +1,200 @@
+#include "study/simulate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "facility/facility.hpp"
+#include "network/process.hpp"
+#include "power/energy_window.hpp"
+#include "power/meter.hpp"
+#include "power/network_rule.hpp"
+#include "power/power_run.hpp"
+#include "run/run_model.hpp"
+#include "step/schedule.hpp"
+#include "study/archive.hpp"
+#include "study/reference_rows.hpp"
+#include "topology/placement.hpp"
+#include "workload/memory.hpp"
+#include "workload/operations.hpp"
+
+namespace tw {
+namespace {
+
+PlanResult plan_of(const Scenario& s) {
+  const Plan& p = s.plan;
+  PlanResult r;
+  r.nodes = p.nodes + p.evaluation_nodes;
+  r.gpus = r.nodes * s.cluster.node.gpus;
+  r.tp = p.tp, r.pp = p.pp, r.vp = p.vp, r.cp = p.cp, r.dp = p.dp, r.ep = p.ep, r.mbs = p.mbs, r.gbs = p.gbs;
+  r.ga = s.workload ? 1 : p.ga();
+  return r;
+}
+
+// The stage that needs most; throws DoesNotFit with the table when it does not fit.
+MemoryResult memory_of(const Scenario& s) {
+  MemoryResult r;
+  r.capacity_bytes = s.cluster.node.accelerator.memory.value();
+  if (!s.network) return r;
+  const auto layers = layers_of_chunks(s.network->layers, s.plan.pp, s.plan.vp);
+  std::vector<int> in_flight;
+  for (int stage = 0; stage < s.plan.pp; ++stage)
+    in_flight.push_back(micro_batches_in_flight(s.plan.schedule, stage, s.plan.pp, s.plan.vp, s.plan.ga()));
+  const auto stages = memory_of_stages(*s.network, *s.training, s.plan, s.software, layers, in_flight);
+  const auto most = std::max_element(stages.begin(), stages.end(), [](const auto& a, const auto& b) { return a.total() < b.total(); });
+  r.per_gpu_bytes = most->total();
+  r.parts_bytes = most->parts();
+  if (*r.per_gpu_bytes > *r.capacity_bytes) {
+    std::string table;
+    for (const auto& [part, size] : r.parts_bytes) table += fmt::format("\n  {:<12} {:8.2f} GiB", part, size / gib);
+    throw DoesNotFit(fmt::format("{}: out of memory: {:.2f} GiB of {:.2f} GiB on each GPU of pipeline stage {}{}", s.name,
+                                 *r.per_gpu_bytes / gib, *r.capacity_bytes / gib, most - stages.begin(), table));
+  }
+  return r;
+}
+
+double sample_tokens(const Scenario& s) { return s.training ? static_cast<double>(s.training->sequence) : 1; }
+
+StepResult step_of(const Scenario& s, const SimulatedRun& run) {
+  StepResult r;
+  r.time_s = run.step_s;
+  r.samples_per_s = s.plan.gbs / run.step_s;
+  r.breakdown_s = run.breakdown;
+  if (s.network) {
+    r.tokens_per_s = *r.samples_per_s * sample_tokens(s);
+    const Accelerator& a = s.cluster.node.accelerator;
+    const double peak = s.training->precision == Precision::fp8 ? a.peak_fp8.value() : a.peak_bf16.value();
+    const double gpus = static_cast<double>(s.plan.nodes) * s.cluster.node.gpus;
+    r.mfu = model_flops_per_sample(*s.network, *s.training) * *r.samples_per_s / (gpus * peak);
+  }
+  return r;
+}
+
+double quantile_of(const std::vector<double>& sorted, double q) { return quantile(sorted, q); }
+
+Distribution distribution_of(std::vector<double> times, double rcp_factor) {
+  Distribution d;
+  std::sort(times.begin(), times.end());
+  const auto n = static_cast<double>(times.size());
+  const double mean = std::accumulate(times.begin(), times.end(), 0.0) / n;
+  double squares = 0;
+  for (const double t : times) squares += (t - mean) * (t - mean);
+  d.mean = mean;
+  if (times.size() > 1) d.sd = std::sqrt(squares / (n - 1));
+  d.p5 = quantile_of(times, 0.05), d.p50 = quantile_of(times, 0.5), d.p95 = quantile_of(times, 0.95);
+  // The rule of MLPerf drops the fastest and the slowest; with fewer than three runs there is nothing to drop.
+  d.olympic = times.size() < 3 ? mean : std::accumulate(times.begin() + 1, times.end() - 1, 0.0) / (n - 2);
+  d.official = *d.olympic * rcp_factor;
+  return d;
+}
+
+EnergyResult energy_of(const EnergyWindow& w, const FacilityEnergy& f) {
+  EnergyResult r;
+  r.nodes_dc_j = w.nodes_dc_j;
+  r.network_j = w.network_j, r.total_dc_j = w.total_dc_j, r.rectifier_loss_j = w.rectifier_loss_j;
+  r.total_ac_j = w.total_ac_j, r.facility_j = f.facility_j, r.ppue_j = f.ppue_j, r.rcp_factor = w.rcp_factor;
+  return r;
+}
+
+void fill_power(Result& r, const Scenario& s, const PowerRun& power, const Fabric& fabric, const std::vector<int>& nodes) {
+  PowerResult& p = r.power;
+  p.mean = power.mean_w, p.min = power.min_w, p.max = power.max_w, p.steady = power.steady_w, p.idle = power.idle_w;
+  p.wait = power.wait_w, p.evaluation = power.evaluation_w, p.gpu_steady = power.gpu_steady_w;
+  for (const NodePowerRun& n : power.nodes)
+    p.per_node.push_back({fabric.vertices[static_cast<size_t>(n.node)].name, n.mean_w, n.peak_w, n.dc_j});
+  p.network_rule = choice_name(s.network_rule);
+  p.network_w_by_rule = network_power_by_rule(fabric, nodes);
+  p.network_w = p.network_w_by_rule[p.network_rule];
+  if (p.network_w) p.network_w_per_node = *p.network_w / static_cast<double>(nodes.size());
+  p.peak_bus_w = power.peak_bus_w;
+  p.shelf_headroom = power.headroom_share;
+}
+
+void warn_about(Result& r, const Scenario& s) {
+  const Accelerator& a = s.cluster.node.accelerator;
+  if (!a.transferred_from.empty())
+    r.warnings.push_back(fmt::format("{}: efficiencies are transferred from {}, not measured", a.name, a.transferred_from));
+  if (s.network && s.network->layers % (s.plan.pp * s.plan.vp) != 0)
+    r.warnings.push_back(fmt::format("{} layers do not divide into {} chunks: uneven stages", s.network->layers, s.plan.pp * s.plan.vp));
+}
+
+}  // namespace
+
+Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) {
+  const Scenario& s = loaded.scenario;
+  Result r;
+  r.scenario = s.name;
+  r.seed = options.seed;
+  r.inputs_sha256 = loaded.sha256;
+  r.plan = plan_of(s);
+  r.memory = memory_of(s);
+
+  RunInputs in;
+  in.step = {s.network ? &*s.network : nullptr, s.training ? &*s.training : nullptr, s.workload ? &*s.workload : nullptr, &s.cluster, &s.software, &s.plan};
+  in.run = &s.run;
+  const int replicas = options.level >= 2 && s.network ? s.plan.dp : 1;
+  const Fabric fabric = build_fabric(s.cluster);
+  const StepNetwork network = build_step_network(in.step, fabric, place_packed(fabric, s.plan.nodes), replicas);
+  const auto engine = network.classes.empty() ? network::isolated_engine(network.links, network.classes)
+                                              : network::open_engine(network.links, network.classes);
+  const RunModel model = build_run_model(in, *engine, network, options.level);
+  std::vector<double> times;
+  SimulatedRun run = play_run(in, model, *engine, options.seed);
+  times.push_back(run.time_s);
+  for (int i = 1; i < options.runs; ++i) times.push_back(play_run(in, model, *engine, options.seed + static_cast<uint64_t>(i)).time_s);
+
+  r.step = step_of(s, run);
+  r.run.time_to_train_s = distribution_of(std::move(times), s.run.mlperf_v4_0.rcp_factor);
+  r.run.steps = run.steps, r.run.samples = run.samples, r.run.evaluations = run.evaluations;
+  if (run.evaluations > 0) r.run.eval_s = run.eval_s, r.run.eval_first_s = run.eval_first_s;
+  r.run.init_s = run.init_s, r.run.first_step_s = run.first_step_s, r.run.wait_s = run.wait_s;
+  r.run.checkpoint_s = 0, r.run.lost_s = 0;
+  if (r.step.tokens_per_s) r.run.days_per_1T_tokens = 1e12 / *r.step.tokens_per_s / 86400;
+
+  PowerOptions power_options;
+  power_options.seed = options.seed;
+  const PowerRun power = integrate_power(s.cluster, run.timeline, power_options);
+  std::vector<int> nodes;
+  for (const NodeGroup& g : run.timeline.groups) nodes.insert(nodes.end(), g.nodes.begin(), g.nodes.end());
+  fill_power(r, s, power, fabric, nodes);
+  const EnergyWindow window = run_window(power, r.power.network_w);
+  const MlperfWindow& m = s.run.mlperf_v4_0;
+  const EnergyWindow scored = mlperf_window(s.cluster, power, r.power.network_w, m.meter_before.value(), m.meter_after.value(), m.rcp_factor);
+  const FacilityEnergy facility = facility_energy(s.site, window), scored_facility = facility_energy(s.site, scored);
+  r.energy = energy_of(window, facility);
+  r.energy_mlperf_v4_0 = energy_of(scored, scored_facility);
+  r.carbon = {facility.kg_co2e, scored_facility.kg_co2e, s.site.carbon_intensity.value() * joules_per_kwh};
+  r.cost["energy_usd"] = facility.cost_usd;
+  const NodeSeries series = node_series(power, dc_meter, run.timeline.run_begin_s, run.timeline.run_end_s);
+  r.series = {series.time_s, series.mean_w, series.p5_w, series.p95_w};
+  r.timeline = std::move(run.timeline);
+  warn_about(r, s);
+  fill_reference(r, s.reference);
+  return r;
+}
+
+std::vector<Outcome> simulate_all(const std::vector<LoadedScenario>& scenarios, const SimulationOptions& options, int jobs,
+                                  double deadline_s, const std::function<void(size_t, size_t)>& progress) {
+  ChildOptions children;
+  children.jobs = jobs;
+  children.deadline_s = deadline_s;
+  children.progress = progress;
+  const auto answers = in_children(scenarios.size(), [&](size_t i) { return to_bytes(simulate(scenarios[i], options)); }, children);
+  std::vector<Outcome> outcomes;
+  for (size_t i = 0; i < answers.size(); ++i) {
+    Outcome o;
+    if (answers[i].error.empty()) {
+      o.result = from_bytes(answers[i].value);
+    } else {
+      o.result.scenario = scenarios[i].scenario.name;
+      o.result.error = answers[i].error;
+      o.exit_code = static_cast<int>(answers[i].code);
+    }
+    outcomes.push_back(std::move(o));
+  }
+  return outcomes;
+}
+
+}  // namespace tw

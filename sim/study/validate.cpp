@@ -1,0 +1,224 @@
+#include "study/validate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+#include "core/document.hpp"
+#include "core/files.hpp"
+#include "core/text.hpp"
+
+namespace tw {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Quantity {
+  const char* name;
+  const char* unit;
+  Maybe (*value)(const Result&);
+};
+
+// One line a quantity that rows of suites and of scenario references may name.
+constexpr Quantity kQuantities[] = {
+    {"step_s", "s", [](const Result& r) { return r.step.time_s; }},
+    {"eval_s", "s", [](const Result& r) { return r.run.eval_s; }},
+    {"eval_first_s", "s", [](const Result& r) { return r.run.eval_first_s; }},
+    {"first_step_s", "s", [](const Result& r) { return r.run.first_step_s; }},
+    {"run_s", "s", [](const Result& r) { return r.run.time_to_train_s.mean; }},
+    {"official_s", "s", [](const Result& r) { return r.run.time_to_train_s.official; }},
+    {"samples", "samples", [](const Result& r) { return r.run.samples; }},
+    {"steady_w", "W", [](const Result& r) { return r.power.steady; }},
+    {"node_dc_w", "W", [](const Result& r) { return r.power.mean; }},
+    {"idle_w", "W", [](const Result& r) { return r.power.idle; }},
+    {"wait_w", "W", [](const Result& r) { return r.power.wait; }},
+    {"eval_w", "W", [](const Result& r) { return r.power.evaluation; }},
+    {"gpu_w", "W", [](const Result& r) { return r.power.gpu_steady; }},
+    {"network_w", "W", [](const Result& r) { return r.power.network_w; }},
+    {"dc_j", "J", [](const Result& r) { return r.energy.total_dc_j; }},
+    {"ac_j", "J", [](const Result& r) { return r.energy.total_ac_j; }},
+    {"facility_j", "J", [](const Result& r) { return r.energy.facility_j; }},
+    {"dc_mlperf_j", "J", [](const Result& r) { return r.energy_mlperf_v4_0.total_dc_j; }},
+    {"ac_mlperf_j", "J", [](const Result& r) { return r.energy_mlperf_v4_0.total_ac_j; }},
+    {"facility_mlperf_j", "J", [](const Result& r) { return r.energy_mlperf_v4_0.facility_j; }},
+    {"kg_co2e", "kg", [](const Result& r) { return r.carbon.kg_co2e; }},
+    {"kg_co2e_mlperf", "kg", [](const Result& r) { return r.carbon.kg_co2e_mlperf_v4_0; }},
+    {"memory_bytes", "B", [](const Result& r) { return r.memory.per_gpu_bytes; }},
+    {"mfu", "1", [](const Result& r) { return r.step.mfu; }},
+    {"days_per_1T_tokens", "d", [](const Result& r) { return r.run.days_per_1T_tokens; }},
+};
+
+struct LoadedSuite {
+  Suite suite;
+  std::vector<LoadedScenario> scenarios;  // one a case
+};
+
+std::string suite_file(const std::string& name) {
+  const bool is_file = name.size() > 5 && name.compare(name.size() - 5, 5, ".json") == 0;
+  return is_file ? name : "reference/suites/" + name + ".json";
+}
+
+void check_rows(const Suite& suite, const std::string& file, Faults& faults) {
+  std::set<std::string> ids;
+  for (size_t c = 0; c < suite.cases.size(); ++c) {
+    for (size_t r = 0; r < suite.cases[c].rows.size(); ++r) {
+      const SuiteRow& row = suite.cases[c].rows[r];
+      const std::string place = fmt::format("/cases/{}/rows/{}", c, r);
+      if (!ids.insert(row.id).second) faults.add({file, place + "/id", fmt::format("\"{}\" stands twice", row.id), ""});
+      std::vector<std::string> names;
+      const Quantity* known = nullptr;
+      for (const Quantity& q : kQuantities) {
+        names.emplace_back(q.name);
+        if (row.quantity == q.name) known = &q;
+      }
+      if (known == nullptr)
+        faults.add({file, place + "/quantity", fmt::format("unknown quantity \"{}\"", row.quantity),
+                    suggest(row.quantity, names, 32)});
+      else if (row.unit != known->unit)
+        faults.add({file, place + "/unit", fmt::format("\"{}\" is not the unit of {}", row.unit, row.quantity),
+                    fmt::format("allowed: {}", known->unit)});
+    }
+  }
+}
+
+LoadedSuite load_suite(const std::string& name, Faults& faults) {
+  const std::string file = suite_file(name);
+  LoadedSuite loaded;
+  if (!find_input_file(file, "")) {
+    faults.add({file, "", fmt::format("there is no suite \"{}\"", name), suggest(name, suite_names())});
+    return loaded;
+  }
+  const size_t before = faults.size();
+  const Document document = Document::load(file, description<Suite>().info(), {}, faults);
+  loaded.suite = read<Suite>(document, faults);
+  if (faults.size() != before) return loaded;
+  check_rows(loaded.suite, document.origin("").file, faults);
+  for (const SuiteCase& c : loaded.suite.cases) {
+    std::vector<std::string> overrides = loaded.suite.set;
+    overrides.insert(overrides.end(), c.set.begin(), c.set.end());
+    loaded.scenarios.push_back(load_scenario(c.scenario, overrides, faults));
+  }
+  return loaded;
+}
+
+SuiteOutcome compare(const Suite& suite, const std::vector<Outcome>& outcomes, const KnownGaps& known) {
+  SuiteOutcome out;
+  out.name = suite.name;
+  for (size_t c = 0; c < suite.cases.size(); ++c) {
+    const Outcome& outcome = outcomes[c];
+    out.exit_code = std::max(out.exit_code, outcome.exit_code);
+    if (!outcome.result.error.empty())
+      out.errors.push_back(fmt::format("{}: {}", suite.cases[c].scenario, outcome.result.error));
+    for (const std::string& warning : outcome.result.warnings)
+      out.warnings.push_back(fmt::format("{}: {}", suite.cases[c].scenario, warning));
+    for (const SuiteRow& row : suite.cases[c].rows) {
+      RowOutcome r;
+      r.row = row;
+      if (outcome.result.error.empty()) r.predicted = result_quantity(outcome.result, row.quantity, row.rule);
+      r.error_pct = error_pct(r.predicted, row.measured);
+      const auto gap = known.gaps.find(suite.name + "/" + row.id);
+      if (gap != known.gaps.end()) r.known_gap_pct = gap->second;
+      out.rows.push_back(std::move(r));
+    }
+  }
+  return out;
+}
+
+KnownGaps load_known_gaps(Faults& faults) {
+  const std::string file = "reference/known_gaps.json";
+  if (!find_input_file(file, "")) return {};
+  const Document document = Document::load(file, description<KnownGaps>().info(), {}, faults);
+  return read<KnownGaps>(document, faults);
+}
+
+}  // namespace
+
+Maybe result_quantity(const Result& result, const std::string& quantity, const std::string& rule) {
+  if (quantity == "network_w" && !rule.empty()) {
+    const auto found = result.power.network_w_by_rule.find(rule);
+    return found == result.power.network_w_by_rule.end() ? std::nullopt : found->second;
+  }
+  for (const Quantity& q : kQuantities)
+    if (quantity == q.name) return q.value(result);
+  return std::nullopt;
+}
+
+const std::vector<std::pair<std::string, std::string>>& quantity_units() {
+  static const auto table = [] {
+    std::vector<std::pair<std::string, std::string>> list;
+    for (const Quantity& q : kQuantities) list.emplace_back(q.name, q.unit);
+    return list;
+  }();
+  return table;
+}
+
+Maybe error_pct(Maybe predicted, double measured) {
+  if (!predicted || !std::isfinite(*predicted)) return std::nullopt;
+  if (*predicted == measured) return 0.0;
+  if (measured == 0) return std::nullopt;
+  return 100 * (*predicted - measured) / std::abs(measured);
+}
+
+std::optional<bool> RowOutcome::met() const {
+  if (!row.bound_pct) return std::nullopt;
+  // "Exact" allows the last bits of a sum.
+  return error_pct.has_value() && std::abs(*error_pct) <= *row.bound_pct + 1e-9;
+}
+
+bool RowOutcome::worse_than_known() const {
+  if (met().value_or(true)) return false;
+  // Known gaps are written with two decimals.
+  return !known_gap_pct || !error_pct || std::abs(*error_pct) > std::abs(*known_gap_pct) + 0.005;
+}
+
+Maybe SuiteOutcome::mape_pct(RowKind kind) const {
+  double sum = 0;
+  int count = 0;
+  for (const RowOutcome& r : rows) {
+    if (r.row.kind != kind || !r.error_pct) continue;
+    sum += std::abs(*r.error_pct);
+    ++count;
+  }
+  return count == 0 ? std::nullopt : Maybe(sum / count);
+}
+
+std::vector<std::string> suite_names() {
+  std::set<std::string> names;
+  std::error_code ignored;
+  for (const std::string& folder : data_folders())
+    for (const auto& entry : fs::directory_iterator(fs::path(folder) / "reference" / "suites", ignored))
+      if (entry.path().extension() == ".json") names.insert(entry.path().stem().string());
+  return {names.begin(), names.end()};
+}
+
+std::vector<SuiteOutcome> validate(const std::vector<std::string>& suites, const SimulationOptions& options, int jobs,
+                                   double deadline_s, const std::function<void(size_t done, size_t all)>& progress) {
+  const std::vector<std::string> names = suites.empty() ? suite_names() : suites;
+  if (names.empty()) throw InputError({{"reference/suites", "", "there is no suite to validate against", ""}});
+  Faults faults;
+  std::vector<LoadedSuite> loaded;
+  size_t all = 0;
+  for (const std::string& name : names) {
+    loaded.push_back(load_suite(name, faults));
+    all += loaded.back().scenarios.size();
+  }
+  const KnownGaps known = load_known_gaps(faults);
+  faults.throw_if_any();
+
+  std::vector<SuiteOutcome> outcomes;
+  size_t finished = 0;
+  for (const LoadedSuite& one : loaded) {
+    SimulationOptions chosen = options;
+    chosen.runs = std::max(options.runs, one.suite.runs);
+    const auto results = simulate_all(one.scenarios, chosen, jobs, deadline_s,
+                                      [&](size_t done, size_t) { progress(finished + done, all); });
+    finished += one.scenarios.size();
+    outcomes.push_back(compare(one.suite, results, known));
+  }
+  return outcomes;
+}
+
+}  // namespace tw

@@ -1,0 +1,50 @@
+// What topology generators write to, and the table of generators.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "topology/fabric.hpp"
+
+namespace tw {
+
+// A fault in the words of the cluster block: pointer below the cluster ("/fabric/spines"), what, what is allowed.
+struct FabricFault {
+  std::string pointer, what, allowed;
+};
+
+class FabricBuilder {
+ public:
+  explicit FabricBuilder(const Cluster& cluster);
+  // `ports` 0: of the cluster's switch type. Returns the vertex.
+  int add_switch(std::string name, int tier, int unit, int ports = 0);
+  void connect(int a, int b, CableKind kind, double line_Bps, int nic = -1);
+  void connect_nic(int node, int nic, int to, double line_Bps = 0);  // 0: as the node's adapters
+  void fault(std::string pointer, std::string what, std::string allowed = "") {
+    faults.push_back({std::move(pointer), std::move(what), std::move(allowed)});
+  }
+  const Cluster& cluster;
+  Fabric fabric;
+  std::vector<FabricFault> faults;
+};
+
+using FabricGenerator = void (*)(FabricBuilder&);
+struct FabricKind {
+  const char* name;
+  FabricGenerator generate;
+  int (*nodes)(const FabricType&);  // how many nodes the cluster has
+};
+const std::vector<FabricKind>& fabric_kinds();
+
+void generate_fat_tree(FabricBuilder& b);
+void generate_torus(FabricBuilder& b);
+void generate_dragonfly(FabricBuilder& b);
+void generate_graph(FabricBuilder& b);
+
+// Cables named by "node-3 nic 2", "leaf-0-A - spine-1" or one end; empty when nothing has that name.
+std::vector<int> cables_named(const Fabric& fabric, const std::string& name);
+
+// Marks what is broken and changes speeds, as the fabric block says.
+void apply_changes(FabricBuilder& b);
+
+}  // namespace tw

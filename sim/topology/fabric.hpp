@@ -1,0 +1,98 @@
+// The fabric as a graph: nodes (each with its adapters), NVLink domains wider than a node, switches, and cables between
+// them. A cable is one undirected edge that carries its bandwidth in each direction, so it gives two links.
+#pragma once
+
+#include <boost/graph/adjacency_list.hpp>
+#include <string>
+#include <vector>
+
+#include "topology/cluster.hpp"
+
+namespace tw {
+
+enum class VertexKind { node, nvlink_switch, network_switch };
+
+struct FabricVertex {
+  VertexKind kind = VertexKind::node;
+  std::string name;
+  int tier = 0;   // 0 node, 1 leaf (or router), 2 spine, 3 core
+  int unit = -1;  // scalable unit, pod or group; -1 = none
+  int ports = 0;  // of a network switch
+  bool failed = false;
+};
+
+enum class CableKind { nic, uplink, core, mesh, global, nvlink };
+// "NIC", "leaf-spine", ...: the class of links that reports name as a bottleneck.
+const char* cable_kind_name(CableKind kind);
+
+struct Cable {
+  CableKind kind = CableKind::uplink;
+  int a = 0, b = 0;         // vertices; a is the lower end
+  double line_Bps = 0;      // one direction, line rate
+  double capacity_Bps = 0;  // one direction, payload
+  bool failed = false;
+  int nic = -1;  // adapter of node `a`, for cables of kind nic
+};
+
+struct CableRef {
+  int cable = 0;
+};
+using FabricGraph = boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS, boost::no_property, CableRef>;
+
+// Vertices 0 .. nodes-1 are the nodes. Link 2c is cable c from its end a to its end b, link 2c + 1 the way back; after
+// the cables come two NVLink links per accelerator: out and in.
+class Fabric {
+ public:
+  FabricGraph graph;
+  std::vector<FabricVertex> vertices;
+  std::vector<Cable> cables;
+  std::vector<int> nic_cable;  // [node * nics + nic] -> cable
+  int node_count = 0;
+  int nics = 0;              // per node
+  int gpus = 0;              // per node
+  int nodes_per_domain = 1;  // nodes that share one NVLink domain
+  double nvlink_Bps = 0;     // per accelerator and direction
+  double hop_latency_s = 0;
+  RoutingPolicy routing = RoutingPolicy::adaptive;
+  std::string cluster_name;
+  FabricType type;  // as described
+  NvlinkDomain nvlink;
+
+  int cable_links() const { return 2 * static_cast<int>(cables.size()); }
+  int link_count() const { return cable_links() + 2 * node_count * gpus; }
+  int link(int cable, int from_vertex) const {
+    return 2 * cable + (cables[static_cast<size_t>(cable)].a == from_vertex ? 0 : 1);
+  }
+  int nvlink_out(int node, int gpu) const { return cable_links() + 2 * (node * gpus + gpu); }
+  int nvlink_in(int node, int gpu) const { return nvlink_out(node, gpu) + 1; }
+  double link_capacity_Bps(int link) const {
+    return link < cable_links() ? cables[static_cast<size_t>(link / 2)].capacity_Bps : nvlink_Bps;
+  }
+  std::string link_name(int link) const;   // "node-3 nic 2 -> leaf-0-A"
+  const char* link_class(int link) const;  // "NIC", "leaf-spine", "NVLink", ...
+  int nic_of(int gpu) const { return nics == 0 ? -1 : (nics >= gpus ? gpu * (nics / gpus) : gpu * nics / gpus); }
+  int nics_of(int gpu) const {
+    (void)gpu;
+    return nics > gpus ? nics / gpus : 1;
+  }  // adapters that serve one accelerator
+  int nic_link_out(int node, int nic) const { return link(nic_cable[static_cast<size_t>(node * nics + nic)], node); }
+  int nic_link_in(int node, int nic) const { return nic_link_out(node, nic) ^ 1; }
+  int nic_switch(int node, int nic) const {
+    return cables[static_cast<size_t>(nic_cable[static_cast<size_t>(node * nics + nic)])].b;
+  }
+  bool nic_alive(int node, int nic) const;
+  int vertex_named(const std::string& name) const;  // -1 = none
+  int ports_used(int vertex) const;                 // cables plugged in, failed ones too
+};
+
+// Builds the graph and checks it. Throws InputError naming the switch that has too few ports, uplinks that do not
+// divide, the node that cannot be reached.
+Fabric build_fabric(const Cluster& cluster);
+
+// The same faults, told with the file and pointer of the cluster block that `at` stands on.
+void check_fabric(const Cluster& cluster, const ReadContext& at);
+
+// Empty when `nodes` nodes fit on the cluster, else what is wrong.
+std::string nodes_problem(const Cluster& cluster, int nodes);
+
+}  // namespace tw

@@ -1,0 +1,77 @@
+// Networks without levels: the torus, whose nodes carry their own router, and the dragonfly.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "topology/builder.hpp"
+
+namespace tw {
+
+// Node (x, y, z) has router (x, y, z); all its adapters are plugged into it, and cables of uplink_bandwidth go to the
+// neighbours along each dimension, with wrap-around. A dimension of 2 has one cable, not two.
+void generate_torus(FabricBuilder& b) {
+  const FabricType& f = b.cluster.fabric;
+  if (f.dimensions.empty())
+    return b.fault("/fabric/dimensions", "a torus needs its dimensions", "such as [16, 16, 16]");
+  if (!(f.uplink_bandwidth.value() > 0))
+    return b.fault("/fabric/uplink_bandwidth", "the cables of the torus have no bandwidth", "such as \"400 Gbit/s\"");
+  if (b.cluster.node.nics == 0)
+    return b.fault("/node/nics", "node-1 is not reachable from node-0: nodes have no NIC", "at least 1");
+  const int ports = std::max(f.switches.ports, b.cluster.node.nics + 2 * static_cast<int>(f.dimensions.size()));
+  std::vector<int> routers;
+  for (int n = 0; n < b.fabric.node_count; ++n) {
+    routers.push_back(b.add_switch(fmt::format("router-{}", n), 1, -1, ports));
+    for (int k = 0; k < b.cluster.node.nics; ++k) b.connect_nic(n, k, routers.back());
+  }
+  int stride = 1;
+  for (const int d : f.dimensions) {
+    for (int n = 0; n < b.fabric.node_count; ++n) {
+      const int x = n / stride % d;
+      if (d == 1 || (d == 2 && x == 1)) continue;
+      const int next = n + ((x + 1) % d - x) * stride;
+      b.connect(routers[static_cast<size_t>(n)], routers[static_cast<size_t>(next)], CableKind::mesh,
+                f.uplink_bandwidth.value());
+    }
+    stride *= d;
+  }
+}
+
+// Units are groups: nodes are dealt over the switches of their group, which are all cabled to one another; the global
+// cables of a group are dealt over the other groups in turn (Kim, Dally, Scott, Abts 2008, "absolute" arrangement).
+void generate_dragonfly(FabricBuilder& b) {
+  const FabricType& f = b.cluster.fabric;
+  const int a = f.switches_per_group, h = f.global_links_per_switch, groups = f.units;
+  if (!(f.uplink_bandwidth.value() > 0))
+    return b.fault("/fabric/uplink_bandwidth", "the cables of the dragonfly have no bandwidth",
+                   "such as \"400 Gbit/s\"");
+  if (b.cluster.node.nics == 0)
+    return b.fault("/node/nics", "node-1 is not reachable from node-0: nodes have no NIC", "at least 1");
+  if (groups > 1 && a * h < groups - 1)
+    return b.fault("/fabric/global_links_per_switch",
+                   fmt::format("{} global cables of a group do not reach {} other groups", a * h, groups - 1),
+                   fmt::format("at least {}", (groups - 1 + a - 1) / a));
+  const double global_Bps = f.global_bandwidth.value() > 0 ? f.global_bandwidth.value() : f.uplink_bandwidth.value();
+  std::vector<int> switches;
+  for (int g = 0; g < groups; ++g) {
+    for (int s = 0; s < a; ++s) switches.push_back(b.add_switch(fmt::format("switch-{}-{}", g, s), 1, g));
+    for (int n = 0; n < f.nodes_per_unit; ++n)
+      for (int k = 0; k < b.cluster.node.nics; ++k)
+        b.connect_nic(g * f.nodes_per_unit + n, k, switches[static_cast<size_t>(g * a + n * a / f.nodes_per_unit)]);
+    for (int s = 0; s < a; ++s)
+      for (int t = s + 1; t < a; ++t)
+        b.connect(switches[static_cast<size_t>(g * a + s)], switches[static_cast<size_t>(g * a + t)], CableKind::mesh,
+                  f.uplink_bandwidth.value());
+  }
+  if (groups == 1) return;
+  // Each pair of groups gets the same number of cables; which switch carries one follows from its number in the group.
+  const int per_pair = a * h / (groups - 1);
+  for (int g = 0; g < groups; ++g)
+    for (int o = g + 1; o < groups; ++o)
+      for (int c = 0; c < per_pair; ++c) {
+        const int here = (o - 1) + c * (groups - 1), there = g + c * (groups - 1);
+        b.connect(switches[static_cast<size_t>(g * a + here / h)], switches[static_cast<size_t>(o * a + there / h)],
+                  CableKind::global, global_Bps);
+      }
+}
+
+}  // namespace tw

@@ -1,0 +1,29 @@
+// Memory of one accelerator, by part: what has to fit before anything is simulated.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "workload/architecture.hpp"
+#include "workload/plan.hpp"
+#include "workload/software.hpp"
+
+namespace tw {
+
+struct StageMemory {
+  double weights = 0, gradients = 0, optimizer = 0, activations = 0, workspace = 0;  // bytes
+  double total() const { return weights + gradients + optimizer + activations + workspace; }
+  std::map<std::string, double> parts() const;
+};
+
+// Per pipeline stage. `in_flight` is the greatest number of chunk visits whose activations a stage keeps (see
+// step/schedule.hpp); `layers` counts the layers of each chunk, in the order data visits them.
+std::vector<StageMemory> memory_of_stages(const Architecture& network, const Training& training, const Plan& plan,
+                                          const Software& software, const std::vector<int>& layers,
+                                          const std::vector<int>& in_flight);
+
+// Activation bytes that one layer keeps for one micro-batch on one rank.
+double layer_activation_bytes(const Architecture& network, const Training& training, const Plan& plan);
+
+}  // namespace tw

@@ -1,0 +1,63 @@
+// From architecture, training and plan to the operations one rank does for one micro-batch.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hardware/activity.hpp"
+#include "hardware/kernels.hpp"
+#include "workload/architecture.hpp"
+#include "workload/plan.hpp"
+#include "workload/software.hpp"
+
+namespace tw {
+
+enum class OperationKind { gemm, attention, memory, exchange };
+
+// What ranks exchange inside a layer.
+enum class Exchange { none, tp_all_gather, tp_reduce_scatter, tp_all_reduce, cp_exchange, ep_all_to_all };
+
+// One operation of one rank. Times come later, from the accelerator profile.
+struct Operation {
+  std::string name;
+  OperationKind kind = OperationKind::memory;
+  Activity activity = Activity::memory_bound;
+  double m = 0, n = 0, k = 0;           // gemm: m x k by k x n
+  Precision precision = Precision::bf16;
+  AttentionShape attention;             // attention
+  bool backward = false;                // part of the backward pass
+  double bytes = 0;                     // memory: read plus written; exchange: full buffer of a rank
+  double flops = 0;
+  Exchange exchange = Exchange::none;
+  int launches = 1;                     // kernels the host issues for it
+};
+
+struct LayerOperations {
+  std::vector<Operation> forward, backward;
+};
+
+// Tokens of one micro-batch that a rank of one context-parallel slice works on.
+double local_tokens(const Training& training, const Plan& plan);
+
+// One transformer layer, forward and backward (input gradients; weight gradients unless the base is frozen).
+LayerOperations layer_operations(const Architecture& network, const Training& training, const Plan& plan,
+                                 const Software& software);
+// Embedding look-up (first stage) and final norm, head and loss (last stage).
+LayerOperations embedding_operations(const Architecture& network, const Training& training, const Plan& plan,
+                                     const Software& software);
+LayerOperations head_operations(const Architecture& network, const Training& training, const Plan& plan,
+                                const Software& software);
+
+// Trained parameters of one layer on one rank, and of embedding or head; frozen ones are not counted.
+double trained_layer_parameters(const Architecture& network, const Training& training, const Plan& plan);
+double trained_embedding_parameters(const Architecture& network, const Training& training, const Plan& plan);
+
+// All parameters of the network, and of one layer, whole (not sharded).
+double layer_parameters(const Architecture& network);
+double network_parameters(const Architecture& network);
+
+// Model FLOPs of one sample, forward and backward, by the published convention: full (not halved) attention scores, no
+// recomputation; no weight gradient where weights are frozen.
+double model_flops_per_sample(const Architecture& network, const Training& training);
+
+}  // namespace tw

@@ -1,0 +1,187 @@
+// Runs that succeed, runs that fail late, and what they leave behind.
+#include <nlohmann/json.hpp>
+
+#include "program.hpp"
+
+using namespace program;
+using nlohmann::json;
+
+namespace {
+
+json result_of(const std::vector<std::string>& more, const std::string& scenario = k8) {
+  std::vector<std::string> all{"run", scenario, "--json", "-"};
+  all.insert(all.end(), more.begin(), more.end());
+  const Run r = run(all);
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  return json::parse(r.out)[0];
+}
+
+double at(const json& j, const char* pointer) {
+  return j.at(json::json_pointer(pointer)).get<double>();
+}
+
+}  // namespace
+
+TEST_CASE("run prints a table, or JSON in place of it") {
+  const Run table = run({"run", k8});
+  CHECK(table.code == 0);
+  CHECK(table.err.empty());
+  CHECK(holds(table.out, "smc-llama2-70b-lora-8n"));
+  CHECK(holds(table.out, "time to train"));
+  const json r = result_of({});
+  CHECK(r["scenario"] == "smc-llama2-70b-lora-8n");
+  CHECK(r["plan"]["gpus"] == 64);
+}
+
+TEST_CASE("results come in argument order and parts add up") {
+  const Run r = run({"run", k64, k1, k8, "--json", "-"});
+  REQUIRE(r.code == 0);
+  const json all = json::parse(r.out);
+  REQUIRE(all.size() == 3);
+  CHECK(all[0]["plan"]["nodes"] == 64);
+  CHECK(all[1]["plan"]["nodes"] == 1);
+  CHECK(all[2]["plan"]["nodes"] == 8);
+  for (const json& one : all) {
+    double sum = 0;
+    for (const auto& [name, seconds] : one["step"]["breakdown_s"].items()) sum += seconds.get<double>();
+    CHECK(sum == Approx(at(one, "/step/time_s")).epsilon(1e-9));
+    for (const char* window : {"energy", "energy_mlperf_v4_0"}) {
+      const json& e = one[window];
+      CHECK(at(e, "/total_dc_j") == Approx(at(e, "/nodes_dc_j") + at(e, "/network_j")).epsilon(1e-9));
+      CHECK(at(e, "/total_ac_j") == Approx(at(e, "/total_dc_j") + at(e, "/rectifier_loss_j")).epsilon(1e-9));
+    }
+    double nodes = 0;
+    for (const json& node : one["power"]["per_node"]) nodes += node["dc_j"].get<double>();
+    CHECK(nodes == Approx(at(one, "/energy/nodes_dc_j")).epsilon(1e-9));
+    double parts = 0;
+    for (const auto& [name, bytes] : one["memory"]["parts_bytes"].items()) parts += bytes.get<double>();
+    CHECK(parts == Approx(at(one, "/memory/per_gpu_bytes")).epsilon(1e-9));
+  }
+  CHECK(r.out.find("NaN") == std::string::npos);
+}
+
+TEST_CASE("same inputs and seed, same bytes, whatever the number of workers") {
+  const auto bytes = [](const std::vector<std::string>& more) {
+    std::vector<std::string> all{"run", k8, k9, k64, "--json", "-"};
+    all.insert(all.end(), more.begin(), more.end());
+    return run(all).out;
+  };
+  const std::string once = bytes({"--jobs", "1"});
+  CHECK(once == bytes({"--jobs", "3"}));
+  CHECK(once == bytes({}));
+  CHECK(once != bytes({"--seed", "2"}));
+}
+
+TEST_CASE("answers move the right way with their inputs") {
+  const json base = result_of({});
+  const auto moved = [&](const std::vector<std::string>& sets, const char* pointer) {
+    std::vector<std::string> more;
+    for (const std::string& s : sets) more.insert(more.end(), {"--set", s});
+    return at(result_of(more), pointer) / at(base, pointer);
+  };
+  SECTION("a larger global batch makes longer steps and more samples a second") {
+    CHECK(moved({"/plan/gbs=16"}, "/step/time_s") > 1.5);
+    CHECK(moved({"/plan/gbs=16"}, "/step/samples_per_s") > 1);
+  }
+  SECTION("twice the tensor parallelism at half the context parallelism changes the step") {
+    CHECK(moved({"/plan/tp=8", "/plan/cp=1"}, "/step/time_s") != 1);
+  }
+  SECTION("fewer nodes at the same batch take longer") {
+    CHECK(moved({"/plan/nodes=4", "/plan/dp=4"}, "/run/time_to_train_s/mean") > 1.2);
+  }
+  SECTION("slower adapters and uplinks never speed a run up") {
+    const double slow =
+        moved({"/cluster/node/nic_bandwidth=2 Gbit/s", "/cluster/fabric/uplink_bandwidth=4 Gbit/s"}, "/step/time_s");
+    CHECK(slow > 1.01);
+    CHECK(moved({"/cluster/node/nic_bandwidth=400 Gbit/s"}, "/step/time_s") <= 1 + 1e-9);
+  }
+  SECTION("a lossier rectifier costs AC energy and nothing else") {
+    const auto sets = std::vector<std::string>{"/cluster/power_delivery/rectifier/loss_share=0.05"};
+    CHECK(moved(sets, "/energy/total_ac_j") > 1.001);
+    CHECK(moved(sets, "/energy/total_dc_j") == Approx(1).epsilon(1e-12));
+  }
+  SECTION("PUE and carbon intensity scale what they are meant to scale") {
+    CHECK(moved({"/site/pue=1.21"}, "/energy/facility_j") == Approx(1.1).epsilon(1e-6));
+    CHECK(moved({"/site/pue=1.21"}, "/energy/total_ac_j") == Approx(1).epsilon(1e-12));
+    CHECK(moved({"/site/carbon_intensity=0.81 kg/kWh"}, "/carbon/kg_co2e") == Approx(2).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("-o leaves results, tables and figures, each whole") {
+  const Folder folder;
+  const Run r = run({"run", k8, k64, "-o", folder / "out"});
+  REQUIRE(r.code == 0);
+  CHECK(json::parse(tw::read_file(folder / "out/result.json")).size() == 2);
+  CHECK(tw::read_file(folder / "out/table.txt") == r.out);
+  for (const char* name : {"results.csv", "power-smc-llama2-70b-lora-8n.svg", "power-smc-llama2-70b-lora-8n.png",
+                           "power-smc-llama2-70b-lora-64n.csv", "power-smc-llama2-70b-lora-64n-measured.csv"}) {
+    INFO(name);
+    CHECK(fs::exists(fs::path(folder / "out") / name));
+  }
+  for (const auto& entry : fs::directory_iterator(folder / "out")) CHECK(entry.path().extension() != ".part");
+}
+
+TEST_CASE("out of memory: exit code 3, the table says why, the others are still run") {
+  const Run r =
+      run({"run", k1, k8, "--set", "/cluster/node/accelerator/memory=70 GiB", "--set", "/plan/tp=2", "--json", "-"});
+  INFO(r.err);
+  CHECK(r.code == 3);
+  CHECK(holds(r.err, "memory"));
+  const json all = json::parse(r.out);
+  REQUIRE(all.size() == 2);
+  CHECK(all[0].contains("error"));
+  CHECK(all[0].size() == 2);
+}
+
+TEST_CASE("explain-inputs names every value and its origin, and simulates nothing") {
+  const Run r = run({"run", k8, "--explain-inputs", "--set", "/plan/gbs=16"});
+  CHECK(r.code == 0);
+  CHECK(holds(r.out, "/plan/gbs = 16    (--set)"));
+  CHECK(holds(r.out, "topologies/smc-h100.json"));
+  CHECK(holds(r.out, "(default)"));
+  CHECK(r.out.find("time to train") == std::string::npos);
+}
+
+TEST_CASE("a full standard output is an error, an interruption is 130") {
+  if (fs::exists("/dev/full")) CHECK(run({"run", k8}, -1, "/dev/full").code == 2);
+  const Folder folder;
+  const Run r = run({"run", k64, "--runs", "1000000", "--json", folder / "x.json"}, 300);
+  CHECK(r.code == 130);
+  CHECK(folder.files() == 0);
+}
+
+TEST_CASE("topology, collective and timeline answer") {
+  const Run table = run({"topology", kCluster});
+  CHECK(table.code == 0);
+  CHECK(holds(table.out, "leaf"));
+  CHECK(holds(run({"topology", kCluster, "--route", "node-0", "node-7"}).out, "NIC 7"));
+  CHECK(holds(run({"topology", kCluster, "--dot", "-"}).out, "graph fabric"));
+  const Run one =
+      run({"collective", kCluster, "--op", "all-reduce", "--size", "1 GiB", "--ranks", "64", "--json", "-"});
+  REQUIRE(one.code == 0);
+  const json j = json::parse(one.out);
+  for (const char* key : {"op", "bytes", "ranks", "algorithm", "time_s", "busbw_Bps", "bound_s", "bottleneck"})
+    CHECK(j.contains(key));
+  CHECK(j["bytes"] == 1073741824.0);
+  CHECK(j["time_s"].get<double>() >= j["bound_s"].get<double>());
+  const Folder folder;
+  CHECK(run({"timeline", k8, "-o", folder / "t.json"}).code == 0);
+  CHECK(json::parse(tw::read_file(folder / "t.json"))["traceEvents"].size() > 3);
+}
+
+TEST_CASE("validate: JSON by contract") {
+  const Run r = run({"validate", "smc", "smc-calibrated", "--json", "-"});
+  REQUIRE(r.code == 0);
+  const json j = json::parse(r.out);
+  REQUIRE(j["suites"].size() == 2);
+  CHECK(j["suites"][0]["name"] == "smc");
+  CHECK(j["suites"][0]["mape_pct"].contains("fitted"));
+  CHECK(j["suites"][0]["mape_pct"].contains("predicted"));
+  for (const json& suite : j["suites"])
+    for (const json& row : suite["rows"]) {
+      INFO(row.dump());
+      CHECK(row["predicted"].is_number());
+      CHECK(row["error_pct"].is_number());
+    }
+}

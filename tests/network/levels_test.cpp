@@ -1,0 +1,144 @@
+// One load for a whole collective against its single messages, and jobs that share links.
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+
+#include "../topology/clusters.hpp"
+#include "network/contention.hpp"
+#include "network/message_level.hpp"
+#include "network/process.hpp"
+#include "topology/placement.hpp"
+
+using namespace tw;
+using namespace tw::network;
+using tw::test::flat_cluster;
+using tw::test::reference_cluster;
+
+namespace {
+
+double in_engine(const std::function<double()>& work) {
+  const ChildResult r = in_child([&] { return fmt::format("{:.17g}", work()); }, 120);
+  INFO(r.error);
+  REQUIRE(r.code == ExitCode::done);
+  return std::stod(r.value);
+}
+
+struct Case {
+  std::string name;
+  Cluster cluster;
+  int nodes;
+};
+
+// Five topologies of at most 8 nodes with 2 accelerators each.
+std::vector<Case> cases() {
+  std::vector<Case> list;
+  Cluster c = reference_cluster();
+  c.node.gpus = c.node.nics = 2;
+  c.fabric.units = 2;
+  c.fabric.nodes_per_unit = 4;
+  list.push_back({"scalable units", c, 8});
+  Cluster rails = c;
+  rails.fabric.wiring = NicWiring::rails;
+  rails.fabric.spines = rails.fabric.uplinks_per_leaf = 1;
+  list.push_back({"rails, one spine", rails, 8});
+  Cluster torus = c;
+  torus.fabric.kind = "torus";
+  torus.fabric.dimensions = {4, 2};
+  list.push_back({"torus 4 x 2", torus, 8});
+  Cluster dragonfly = c;
+  dragonfly.fabric.kind = "dragonfly";
+  dragonfly.fabric.switches_per_group = 2;
+  list.push_back({"dragonfly", dragonfly, 8});
+  Cluster slow = flat_cluster(6);
+  slow.fabric.cable_changes = {{"node-2 nic 0", bytes_per_second(20e9)}};
+  list.push_back({"one leaf, a slow adapter", slow, 6});
+  return list;
+}
+
+}  // namespace
+
+TEST_CASE("level 3 agrees with level 2 up to the latency of the rounds: five topologies, six collectives") {
+  for (const Case& c : cases()) {
+    const Fabric f = build_fabric(c.cluster);
+    const auto ranks = ranks_of(f, place_packed(f, c.nodes));
+    for (const auto& [name, op] : Choices<Operation>::table()) {
+      CollectiveOptions o;
+      o.protocol = Protocol::simple;
+      o.algorithm = op == Operation::all_to_all || op == Operation::send_recv ? Algorithm::direct : Algorithm::ring;
+      const double bytes = 256e6;
+      CollectiveCost cost = Collectives(f, o).cost(op, ranks, bytes);
+      const double level2_s = in_engine([&] { return load_level_s(f, cost); });
+      const double level3_s = in_engine([&] { return message_level_s(f, op, ranks, bytes, o, 512); });
+      INFO(c.name << ", " << name << ": level 1 " << cost.time_s << ", 2 " << level2_s << ", 3 " << level3_s);
+      CHECK(level2_s == Approx(cost.time_s).epsilon(1e-9));
+      // The messages cannot be faster than the load, and are slower by at most the latency of all rounds, or what a
+      // pipeline of 512 pieces needs to fill.
+      const double moving_s = cost.time_s - cost.load.latency_s;
+      CHECK(level3_s >= moving_s * (1 - 1e-6));
+      const double fill_s =
+          op == Operation::broadcast ? moving_s * static_cast<double>(ranks.size()) / 512 + 512 * 17e-6 : 0;
+      CHECK(level3_s <= moving_s * (1 + 1e-6) +
+                            std::max(cost.load.latency_s, (2.0 * static_cast<double>(ranks.size())) * 17e-6) + fill_s);
+    }
+  }
+}
+
+TEST_CASE("a program that waits for itself is a dead-lock, and its messages are named") {
+  const ChildResult r = in_child([] {
+    MessageProgram p;
+    p.classes = {{"node-0 GPU 0 to node-1 GPU 0", {{0, 1}}, 0}, {"node-1 GPU 0 to node-0 GPU 0", {{0, 1}}, 0}};
+    p.messages = {{0, 1, 1, {1}}, {1, 1, 1, {0}}};
+    const auto engine = open_engine({{"l", 1}}, p.classes);
+    return fmt::format("{}", run_program(*engine, p));
+  });
+  CHECK(r.code == ExitCode::simulation_failed);
+  CHECK_THAT(r.error, Catch::Contains("dead-lock: 0 of 2") && Catch::Contains("node-1 GPU 0 to node-0 GPU 0"));
+}
+
+TEST_CASE("two jobs that share uplinks slow each other down as calculated") {
+  // One uplink of 50 GB/s a leaf. Each job is a ring over two units: 4 rails of 25 GB/s on the uplink, alone 100 / 50 =
+  // twice the time of its adapters; together both jobs share it: each takes twice as long.
+  Cluster c = reference_cluster();
+  c.fabric.spines = c.fabric.uplinks_per_leaf = 1;
+  const Fabric f = build_fabric(c);
+  const auto text = in_child([&] {
+    CollectiveOptions o;
+    o.algorithm = Algorithm::ring;
+    Collectives model(f, o);
+    std::vector<NetworkJob> jobs;
+    for (const auto& [name, nodes] :
+         {std::pair{"first", std::vector<int>{0, 1, 6, 7}}, std::pair{"second", std::vector<int>{2, 3, 8, 9}}}) {
+      const CollectiveCost cost = model.cost(Operation::all_reduce, ranks_of(f, nodes), 8e9);
+      jobs.push_back({name, cost.load, 8e9, 0, 1, 0});
+    }
+    jobs.push_back({"in its unit", model.cost(Operation::all_reduce, ranks_of(f, {4, 5}), 8e9).load, 8e9, 0, 1, 0});
+    std::string out;
+    for (const JobOutcome& j : run_together(f, jobs))
+      out += fmt::format("{} {:.6f} {}\n", j.name, j.slow_down(), j.bottleneck);
+    return out;
+  });
+  INFO(text.error);
+  CHECK_THAT(text.value, Catch::Contains("first 1.99") && Catch::Contains("second 1.99"));
+  CHECK_THAT(text.value, Catch::Contains("leaf-spine"));
+  CHECK_THAT(text.value, Catch::Contains("in its unit 1.0000"));
+}
+
+TEST_CASE("storage traffic to a job's nodes takes its share of their adapters") {
+  const Fabric f = build_fabric(reference_cluster());
+  const auto r = in_child([&] {
+    CollectiveOptions o;
+    o.algorithm = Algorithm::ring;
+    Collectives model(f, o);
+    const LoadClass reads = traffic_load(model.router(), f, "reads", {12, 13}, {0, 1, 2, 3});
+    const CollectiveCost cost = model.cost(Operation::all_reduce, ranks_of(f, {0, 1, 2, 3}), 8e9);
+    std::string out;
+    for (const JobOutcome& j : run_together(f, {{"job", cost.load, 8e9, 0, 1, 0}, {"reads", reads, 400e9, 0, 1, 0}}))
+      out += fmt::format("{} {:.4f} {}\n", j.name, j.slow_down(), j.bottleneck);
+    return out;
+  });
+  INFO(r.error);
+  // A reader gets 2 sources / 4 nodes of 200 GB/s: half of an adapter. The job needs all of it: both share, the job
+  // gets at least half.
+  CHECK_THAT(r.value, Catch::Contains("job 1.") || Catch::Contains("job 2.0"));
+  CHECK_THAT(r.value, Catch::Contains("NIC"));
+}

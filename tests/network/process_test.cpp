@@ -1,0 +1,82 @@
+#include "network/process.hpp"
+
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+#include "network/engine.hpp"
+
+using namespace tw;
+
+TEST_CASE("answers come back in the order of the questions") {
+  ChildOptions options;
+  options.jobs = 3;
+  size_t told = 0;
+  options.progress = [&](size_t done, size_t all) {
+    CHECK(done == ++told);
+    CHECK(all == 7);
+  };
+  const auto results = in_children(
+      7,
+      [](size_t i) {
+        usleep(static_cast<useconds_t>((7 - i) * 3000));
+        return std::string(200000 + i, static_cast<char>('a' + i));  // longer than a pipe holds
+      },
+      options);
+  for (size_t i = 0; i < 7; ++i) CHECK(results[i].value == std::string(200000 + i, static_cast<char>('a' + i)));
+  CHECK(results[0].peak_bytes > 0);
+}
+
+TEST_CASE("an exception keeps its meaning") {
+  CHECK(in_child([]() -> std::string { throw DoesNotFit("too big"); }).code == ExitCode::does_not_fit);
+  CHECK(in_child([]() -> std::string { throw SimulationError("stuck"); }).error == "stuck");
+  CHECK(in_child([]() -> std::string { throw std::logic_error("a bug"); }).code == ExitCode::bug);
+  CHECK(in_child([]() -> std::string { throw InputError({{"f", "/p", "wrong", ""}}); }).error == "f: /p: wrong");
+  CHECK_THROWS_AS(rethrow(in_child([]() -> std::string { throw DoesNotFit("too big"); })), DoesNotFit);
+}
+
+TEST_CASE("a child that aborts, stops answering or never ends is a failed simulation") {
+  const ChildResult aborted = in_child([]() -> std::string {
+    std::fprintf(stderr, "first line\nthe link \"x\" exists twice\n");
+    std::abort();
+  });
+  CHECK(aborted.code == ExitCode::simulation_failed);
+  CHECK_THAT(aborted.error, Catch::Contains("signal 6") && Catch::Contains("the link \"x\" exists twice"));
+  const ChildResult silent = in_child([]() -> std::string { _exit(0); });
+  CHECK(silent.code == ExitCode::simulation_failed);
+  const ChildResult slow = in_child(
+      []() -> std::string {
+        for (;;) usleep(1000);
+      },
+      0.05);
+  CHECK_THAT(slow.error, Catch::Contains("did not finish within 0.05 s"));
+}
+
+TEST_CASE("an interruption ends the children") {
+  ChildOptions options;
+  bool stop = false;
+  options.interrupted = [&] { return stop; };
+  options.progress = [&](size_t, size_t) { stop = true; };
+  const auto results = in_children(
+      3,
+      [](size_t i) -> std::string {
+        if (i > 0) pause();
+        return "first";
+      },
+      options);
+  CHECK(results[0].value == "first");
+  CHECK(results[1].code == ExitCode::interrupted);
+  CHECK(results[2].code == ExitCode::interrupted);
+}
+
+TEST_CASE("a second engine in one process is refused") {
+  const ChildResult r = in_child([]() -> std::string {
+    const auto first = network::open_engine({}, {});
+    network::open_engine({}, {});
+    return "two";
+  });
+  CHECK_THAT(r.error, Catch::Contains("one engine"));
+}

@@ -1,5 +1,5 @@
-# Predicted against measured, a row each: gnuplot -c errors.gp STYLE_FOLDER FORMAT TARGET DATA TITLE ROWS WIDEST
-rows = int(ARG6); widest = real(ARG7)
+# Predicted against measured, a row each: gnuplot -c errors.gp STYLE_FOLDER FORMAT TARGET DATA TITLE ROWS WIDEST BOUNDS
+rows = int(ARG6); widest = real(ARG7); bounds = int(ARG8)
 format = ARG2; target = ARG3; wide = 1000; high = 150 + 24 * rows
 load ARG1."/style.gp"
 set title ARG5
@@ -15,7 +15,8 @@ set key tmargin right horizontal
 # A row without a bound has an empty fifth column.
 fitted(k, e) = strcol(k) eq "fitted" ? column(e) : NaN
 predicted(k, e) = strcol(k) eq "predicted" ? column(e) : NaN
+# Labels come with the first plot; it draws bounds only where there are some.
 plot ARG4 skip 1 using (strlen(strcol(5)) > 0 ? -column(5) : NaN):1:(strlen(strcol(5)) > 0 ? 2 * column(5) : NaN):(0):ytic(2) \
-       with vectors nohead linestyle 5 title "bound", \
+       with vectors nohead linestyle 5 title (bounds > 0 ? "bound" : ""), \
      ARG4 skip 1 using (fitted(3, 4)):1 with points linestyle 3 title "fitted rows", \
      ARG4 skip 1 using (predicted(3, 4)):1 with points linestyle 4 title "predicted rows"

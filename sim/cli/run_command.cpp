@@ -51,6 +51,8 @@ ExitCode run(const Arguments& a, Console& console) {
   Faults faults;
   not_yet("--telemetry", a.telemetry, faults);
   not_yet("--mlperf-logs", a.mlperf_logs, faults);
+  if (a.level == 3)
+    faults.add({"--level", "", "3 (message rounds) is not part of this version yet", "allowed: 1 or 2"});
   check_output_folder("-o", a.output, faults);
   check_output_file("--json", a.json, faults);
   std::vector<LoadedScenario> scenarios;
@@ -73,6 +75,9 @@ ExitCode run(const Arguments& a, Console& console) {
     Outcome& o = outcomes[i];
     if (o.result.scenario.empty()) o.result.scenario = scenarios[i].scenario.name;
     code = std::max(code, o.exit_code);
+    if (!a.set.empty() && !o.result.reference.rows.empty())
+      o.result.warnings.push_back(
+          "inputs were overridden by --set; the measured figures belong to the scenario as it stands");
     if (!o.result.error.empty()) console.error(fmt::format("{}: {}", scenarios[i].file, o.result.error));
     table += report::result_table(o.result);
   }

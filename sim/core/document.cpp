@@ -286,6 +286,11 @@ class Composer {
              const std::map<std::string, Origin>& kept, const std::set<std::string>& replaced) {
     for (auto& [key, value] : over.items()) {
       const std::string at = pointer + "/" + pointer_token(key);
+      if (value.is_null()) {  // takes the key away, as in RFC 7396
+        forget_origins_below(at);
+        node.erase(key);
+        continue;
+      }
       if (value.is_object() && node.contains(key) && node[key].is_object() && replaced.count(at) == 0) {
         const Origin deeper{place.file, place.pointer + "/" + pointer_token(key)};
         merge(node[key], value, at, deeper, kept, replaced);

@@ -25,7 +25,8 @@ std::string pointer_token(const std::string& key);
 
 // A composed input. Wherever an object of a described kind may stand, a file name may stand instead, or an object whose
 // key "use" names a file whose values it overrides: objects key by key, lists, plain values and whatever comes from a
-// file of its own as a whole. Files are looked for beside the naming file, then in the data folders (data_folders()).
+// file of its own as a whole; null takes a key away. Files are looked for beside the naming file, then in the data
+// folders (data_folders()).
 class Document {
  public:
   Document();

@@ -69,10 +69,11 @@ double value_at(const HourlySeries& series, int64_t utc_s) {
 void check_cover(const Site& site, const std::optional<HourlySeries>& series, const char* what, int64_t start_utc_s,
                  double seconds) {
   if (!series || series->covers(start_utc_s, seconds) || site.series_gaps == SeriesGaps::hold) return;
-  throw InputError({{site.name, "", fmt::format("the {} series does not cover the run: {} to {}, the run needs {:.2f} h from {}",
-                                                what, format_time(series->begin_utc_s, series->offset_s),
-                                                format_time(series->end_utc_s(), series->offset_s), seconds / 3600,
-                                                format_time(start_utc_s, series->offset_s)),
+  throw InputError({{site.name, "",
+                     fmt::format("the {} series does not cover the run: {} to {}, the run needs {:.2f} h from {}", what,
+                                 format_time(series->begin_utc_s, series->offset_s),
+                                 format_time(series->end_utc_s(), series->offset_s), seconds / 3600,
+                                 format_time(start_utc_s, series->offset_s)),
                      "take a longer series, another start, or set series_gaps to hold"}});
 }
 
@@ -98,8 +99,8 @@ TimedFacility facility_over_time(const Site& site, const SiteSeries& series, con
     if (market)
       market_kg.add(part_j * (series.market_kg_per_kwh ? value_at(*series.market_kg_per_kwh, now_utc_s) / joules_per_kwh
                                                        : site.market_carbon_intensity->value()));
-    usd.add(part_j * (series.usd_per_kwh ? value_at(*series.usd_per_kwh, now_utc_s) / joules_per_kwh
-                                         : site.price.value()));
+    usd.add(part_j *
+            (series.usd_per_kwh ? value_at(*series.usd_per_kwh, now_utc_s) / joules_per_kwh : site.price.value()));
     from_s = to_s;
   }
   TimedFacility result{joules.value(), kg.value(), usd.value(), std::nullopt};

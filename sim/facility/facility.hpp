@@ -15,10 +15,10 @@ namespace tw {
 
 // Of one energy window. Null where the network's share is undefined.
 struct FacilityEnergy {
-  std::optional<double> base_j;      // the side that the site's PUE is stated on, network included
-  std::optional<double> facility_j;  // base * PUE
-  std::optional<double> ppue_j;      // of which tank cooling: base * (pPUE - 1)
-  std::optional<double> hall_j;      // and the rest of the overhead: base * (PUE - pPUE)
+  std::optional<double> base_j;          // the side that the site's PUE is stated on, network included
+  std::optional<double> facility_j;      // base * PUE
+  std::optional<double> ppue_j;          // of which tank cooling: base * (pPUE - 1)
+  std::optional<double> hall_j;          // and the rest of the overhead: base * (PUE - pPUE)
   std::optional<double> kg_co2e;         // location-based
   std::optional<double> kg_co2e_market;  // market-based; null when the site does not know
   std::optional<double> cost_usd;
@@ -47,7 +47,7 @@ struct StartChoice {
   int64_t start_utc_s = 0;
   std::string start;  // text, in the series' zone
   TimedFacility best;
-  TimedFacility first;     // at the first possible hour
+  TimedFacility first;  // at the first possible hour
   TimedFacility worst;
   size_t candidates = 0;
 };

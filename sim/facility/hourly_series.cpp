@@ -23,7 +23,9 @@ int number_at(const std::string& text, size_t at, size_t digits) {
   return value;
 }
 
-bool char_at(const std::string& text, size_t at, char c) { return at < text.size() && text[at] == c; }
+bool char_at(const std::string& text, size_t at, char c) {
+  return at < text.size() && text[at] == c;
+}
 
 }  // namespace
 
@@ -69,10 +71,9 @@ std::string format_time(int64_t utc_s, int offset_s) {
   const int64_t days = (local_s >= 0 ? local_s : local_s - 86399) / 86400;
   const std::chrono::year_month_day date{std::chrono::sys_days{std::chrono::days{days}}};
   const int64_t in_day = local_s - days * 86400;
-  const std::string zone =
-      offset_s == 0 ? "Z"
-                    : fmt::format("{}{:02}:{:02}", offset_s < 0 ? '-' : '+', std::abs(offset_s) / 3600,
-                                  std::abs(offset_s) / 60 % 60);
+  const std::string zone = offset_s == 0 ? "Z"
+                                         : fmt::format("{}{:02}:{:02}", offset_s < 0 ? '-' : '+',
+                                                       std::abs(offset_s) / 3600, std::abs(offset_s) / 60 % 60);
   return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}{}", static_cast<int>(date.year()),
                      static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), in_day / 3600,
                      in_day / 60 % 60, zone);
@@ -137,7 +138,8 @@ std::optional<HourlySeries> read_hourly(const std::string& csv_text, const std::
       continue;
     }
     if (time->offset_s != last_offset && !fill)
-      fault(row, "the offset from UTC changes: a clock change", "use one offset, or set series_gaps to hold or interpolate");
+      fault(row, "the offset from UTC changes: a clock change",
+            "use one offset, or set series_gaps to hold or interpolate");
     last_offset = time->offset_s;
     const int64_t expected_s = series.end_utc_s();
     if (time->utc_s < expected_s) {
@@ -173,7 +175,8 @@ std::optional<HourlySeries> read_hourly(const std::string& csv_text, const std::
 
 SiteSeries load_site_series(const Site& site, const std::string& named_in, Faults& faults) {
   SiteSeries series;
-  const auto text_of = [&](const std::string& name, const char* key) -> std::optional<std::pair<std::string, std::string>> {
+  const auto text_of = [&](const std::string& name,
+                           const char* key) -> std::optional<std::pair<std::string, std::string>> {
     if (name.empty()) return std::nullopt;
     const auto path = find_input_file(name, named_in);
     if (!path) {

@@ -24,16 +24,16 @@ std::string format_time(int64_t utc_s, int offset_s = 0);      // "2024-05-16T08
 class HourlySeries {
  public:
   int64_t begin_utc_s = 0;
-  int offset_s = 0;             // of the file, for texts
-  std::vector<double> values;   // one an hour
+  int offset_s = 0;            // of the file, for texts
+  std::vector<double> values;  // one an hour
 
   int64_t end_utc_s() const { return begin_utc_s + 3600 * static_cast<int64_t>(values.size()); }
   bool covers(int64_t from_utc_s, double seconds) const;
   double at(int64_t utc_s) const { return values[static_cast<size_t>((utc_s - begin_utc_s) / 3600)]; }
 };
 
-// Reads column `column`. Faults name file and line: no zone, times that are no full hours, gaps, hours twice and changes
-// of the offset (a clock change), unless `site.series_gaps` names how to fill. Empty when there is any fault.
+// Reads column `column`. Faults name file and line: no zone, times that are no full hours, gaps, hours twice and
+// changes of the offset (a clock change), unless `site.series_gaps` names how to fill. Empty when there is any fault.
 std::optional<HourlySeries> read_hourly(const std::string& csv_text, const std::string& file, const std::string& column,
                                         const Site& site, Faults& faults);
 

@@ -4,19 +4,32 @@ namespace tw {
 
 Power GpuPower::of(Activity a) const {
   switch (a) {
-    case Activity::idle: return idle;
-    case Activity::context: return context;
-    case Activity::spin: return spin;
-    case Activity::launch_bound: return launch_bound;
-    case Activity::gemm_bf16: return gemm_bf16;
-    case Activity::gemm_fp8: return gemm_fp8;
-    case Activity::attention_forward: return attention_forward;
-    case Activity::attention_backward: return attention_backward;
-    case Activity::memory_bound: return memory_bound;
-    case Activity::copy: return copy;
-    case Activity::collective: return collective;
-    case Activity::convolution: return convolution;
-    case Activity::count_: break;
+    case Activity::idle:
+      return idle;
+    case Activity::context:
+      return context;
+    case Activity::spin:
+      return spin;
+    case Activity::launch_bound:
+      return launch_bound;
+    case Activity::gemm_bf16:
+      return gemm_bf16;
+    case Activity::gemm_fp8:
+      return gemm_fp8;
+    case Activity::attention_forward:
+      return attention_forward;
+    case Activity::attention_backward:
+      return attention_backward;
+    case Activity::memory_bound:
+      return memory_bound;
+    case Activity::copy:
+      return copy;
+    case Activity::collective:
+      return collective;
+    case Activity::convolution:
+      return convolution;
+    case Activity::count_:
+      break;
   }
   return idle;
 }
@@ -39,10 +52,11 @@ void GpuPower::describe(Description<GpuPower>& d) {
              "time above the board limit grows with (dynamic power wanted / allowed) to this power", between(0, 2));
   d.optional("held_share", &GpuPower::held_share,
              "mean power that the board's limiter settles at, as a share of the limit", between(0.5, 1));
-  d.optional("memory_reserve", &GpuPower::memory_reserve,
-             "memory-bound kernels keep their speed while the clock leaves clock-bound ones this share of their dynamic "
-             "power",
-             between(0.01, 1));
+  d.optional(
+      "memory_reserve", &GpuPower::memory_reserve,
+      "memory-bound kernels keep their speed while the clock leaves clock-bound ones this share of their dynamic "
+      "power",
+      between(0.01, 1));
   d.optional("zero_data", &GpuPower::zero_data,
              "dynamic power of matrix products of zeros over that of random data (data toggling)", between(0, 1));
   d.optional("source", &GpuPower::source, "where the numbers come from");

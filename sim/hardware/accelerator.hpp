@@ -53,9 +53,9 @@ struct GpuPower {
       copy, collective, convolution;
   // Above the limit the clock falls: time grows with (uncapped dynamic power / allowed dynamic power) ^ exponent.
   double throttle_exponent = 0.35;
-  double held_share = 1;       // mean power the limiter settles at, over the limit
+  double held_share = 1;        // mean power the limiter settles at, over the limit
   double memory_reserve = 0.2;  // share of dynamic power below which memory-bound kernels feel the clock too
-  double zero_data = 1;        // dynamic power of matrix products and copies of zeros, over that of random data
+  double zero_data = 1;         // dynamic power of matrix products and copies of zeros, over that of random data
   std::string source;
   Power of(Activity a) const;
   static void describe(Description<GpuPower>& d);
@@ -63,14 +63,14 @@ struct GpuPower {
 
 struct Accelerator {
   std::string name;
-  Bytes memory;        // as the driver reports it
+  Bytes memory;  // as the driver reports it
   Power board_limit;
   FlopRate peak_bf16, peak_fp8, peak_fp32;  // dense; zero = not supported
-  Bandwidth memory_bandwidth;  // datasheet
-  Bandwidth copy_bandwidth;    // plateau of a large copy, read plus written
-  Bandwidth norm_bandwidth;    // of fused norms
-  Time launch_floor;           // shortest kernel, launched back to back
-  Time graph_floor;            // the same replayed in a CUDA graph
+  Bandwidth memory_bandwidth;               // datasheet
+  Bandwidth copy_bandwidth;                 // plateau of a large copy, read plus written
+  Bandwidth norm_bandwidth;                 // of fused norms
+  Time launch_floor;                        // shortest kernel, launched back to back
+  Time graph_floor;                         // the same replayed in a CUDA graph
   std::vector<GemmPoint> gemm;
   std::vector<AttentionPoint> attention;
   GpuPower power;

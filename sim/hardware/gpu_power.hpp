@@ -4,9 +4,9 @@
 // The law. A kernel draws a static part (that of an idle board with a context) and a dynamic part, which goes as f V^2.
 // Over the limit the board lowers the clock f, and the dynamic part of every clock-bound kernel shrinks by the same
 // factor `phi`; such a kernel then takes phi^-throttle_exponent as long (1/3 when V goes with f; the exponent of a
-// profile is fitted on burst against sustained rates). Memory-bound kernels, copies and collectives keep their speed and
-// power until phi falls below `memory_reserve`, because HBM and NVLink have clocks of their own. The limiter settles
-// where the mean power of the mix, with the lengthened kernels' longer shares, is the limit times `held_share`.
+// profile is fitted on burst against sustained rates). Memory-bound kernels, copies and collectives keep their speed
+// and power until phi falls below `memory_reserve`, because HBM and NVLink have clocks of their own. The limiter
+// settles where the mean power of the mix, with the lengthened kernels' longer shares, is the limit times `held_share`.
 #pragma once
 
 #include "hardware/accelerator.hpp"

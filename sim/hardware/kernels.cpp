@@ -30,9 +30,12 @@ double interpolate(const std::vector<Sample>& samples, const std::array<double, 
 
 double peak(const Accelerator& a, Precision p) {
   switch (p) {
-    case Precision::bf16: return a.peak_bf16.value();
-    case Precision::fp8: return a.peak_fp8.value() > 0 ? a.peak_fp8.value() : a.peak_bf16.value();
-    case Precision::fp32: return a.peak_fp32.value() > 0 ? a.peak_fp32.value() : a.peak_bf16.value() / 2;
+    case Precision::bf16:
+      return a.peak_bf16.value();
+    case Precision::fp8:
+      return a.peak_fp8.value() > 0 ? a.peak_fp8.value() : a.peak_bf16.value();
+    case Precision::fp32:
+      return a.peak_fp32.value() > 0 ? a.peak_fp32.value() : a.peak_bf16.value() / 2;
   }
   return a.peak_bf16.value();
 }

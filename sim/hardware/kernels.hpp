@@ -13,9 +13,9 @@ double gemm_time_s(const Accelerator& accelerator, Precision precision, double m
 
 struct AttentionShape {
   double batch = 1;
-  double heads = 1;             // query heads on this rank
-  double query_tokens = 1;      // queries on this rank
-  double key_tokens = 1;        // keys each query may see
+  double heads = 1;         // query heads on this rank
+  double query_tokens = 1;  // queries on this rank
+  double key_tokens = 1;    // keys each query may see
   double head_dim = 128;
   bool causal = true;
 };

@@ -12,16 +12,16 @@
 namespace tw {
 
 struct NodePower {
-  Power host_base;             // CPUs, memory, NVSwitches, NICs and drives of a node that is on
-  double conversion_loss = 0;  // share of the accelerators' power lost between bus and board
+  Power host_base;                 // CPUs, memory, NVSwitches, NICs and drives of a node that is on
+  double conversion_loss = 0;      // share of the accelerators' power lost between bus and board
   std::optional<Power> gap_power;  // of one accelerator between the kernels of a step; absent: that of spinning
-  Power nvswitch_load;         // added when the accelerators spend all their time in collectives
-  Power nic_load;              // added when the NICs do (jobs of two nodes and more)
-  Power fan_idle;              // air-cooled nodes: fans at low speed; immersed nodes have none
-  Power fan_full;              // fans at full speed
-  Power fan_full_heat;         // heat of the node at which the fans run at full speed
-  double fan_exponent = 3;     // fan power over flow: 3 by the affinity laws
-  double spread = 0;           // relative standard deviation of a node's power from board to board
+  Power nvswitch_load;             // added when the accelerators spend all their time in collectives
+  Power nic_load;                  // added when the NICs do (jobs of two nodes and more)
+  Power fan_idle;                  // air-cooled nodes: fans at low speed; immersed nodes have none
+  Power fan_full;                  // fans at full speed
+  Power fan_full_heat;             // heat of the node at which the fans run at full speed
+  double fan_exponent = 3;         // fan power over flow: 3 by the affinity laws
+  double spread = 0;               // relative standard deviation of a node's power from board to board
   std::string source;
   static void describe(Description<NodePower>& d) {
     d.object("node_power", "Power of a node beside its accelerators.");
@@ -46,17 +46,18 @@ struct NodePower {
 
 struct RectifierType {
   Power rating;
-  Power fixed_loss;              // of one rectifier that is on
-  double proportional_loss = 0;  // share of its DC output
-  Voltage input_voltage = volts(230);                  // phase to neutral
-  Temperature ambient = Temperature::from_value(35);   // inlet: its temperature at no load
-  Temperature rise = Temperature::from_value(25);      // above that at its rating
+  Power fixed_loss;                                   // of one rectifier that is on
+  double proportional_loss = 0;                       // share of its DC output
+  Voltage input_voltage = volts(230);                 // phase to neutral
+  Temperature ambient = Temperature::from_value(35);  // inlet: its temperature at no load
+  Temperature rise = Temperature::from_value(25);     // above that at its rating
   std::string source;
   static void describe(Description<RectifierType>& d) {
     d.object("rectifier", "An AC to DC rectifier.");
     d.required("rating", &RectifierType::rating, "rated DC output", above(0));
     d.required("fixed_loss", &RectifierType::fixed_loss, "loss at no load");
-    d.required("proportional_loss", &RectifierType::proportional_loss, "loss as a share of the DC output", between(0, 1));
+    d.required("proportional_loss", &RectifierType::proportional_loss, "loss as a share of the DC output",
+               between(0, 1));
     d.optional("input_voltage", &RectifierType::input_voltage, "AC input, phase to neutral", above(0));
     d.optional("ambient", &RectifierType::ambient, "temperature without load, for telemetry");
     d.optional("rise", &RectifierType::rise, "temperature rise at the rating, for telemetry");
@@ -68,7 +69,9 @@ enum class SwitchPowerModel { nameplate, ports, load };
 template <>
 struct Choices<SwitchPowerModel> {
   static std::vector<std::pair<std::string, SwitchPowerModel>> table() {
-    return {{"nameplate", SwitchPowerModel::nameplate}, {"ports", SwitchPowerModel::ports}, {"load", SwitchPowerModel::load}};
+    return {{"nameplate", SwitchPowerModel::nameplate},
+            {"ports", SwitchPowerModel::ports},
+            {"load", SwitchPowerModel::load}};
   }
 };
 

@@ -192,7 +192,9 @@ Collectives::Built Collectives::build(Operation op, const std::vector<std::vecto
           for (auto e = begin; e != end; ++e) {
             const int id = fabric_.graph[*e].cable;
             const Cable& c = fabric_.cables[static_cast<size_t>(id)];
-            if (c.a != key.first || c.failed || fabric_.vertices[static_cast<size_t>(c.b)].failed) continue;
+            const bool up_cable = c.kind == CableKind::uplink || c.kind == CableKind::core;
+            if (!up_cable || c.a != key.first || c.failed || fabric_.vertices[static_cast<size_t>(c.b)].failed)
+              continue;
             up.push_back(id);
             capacity += c.capacity_Bps;
           }

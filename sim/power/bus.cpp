@@ -14,7 +14,9 @@ double shelf_rating_w(const PowerDelivery& delivery) {
   return delivery.rectifiers_per_shelf * delivery.rectifier.rating.value();
 }
 
-double bus_rating_w(const PowerDelivery& delivery) { return delivery.shelves_per_bus * shelf_rating_w(delivery); }
+double bus_rating_w(const PowerDelivery& delivery) {
+  return delivery.shelves_per_bus * shelf_rating_w(delivery);
+}
 
 double rectifier_loss_w(const PowerDelivery& delivery, double dc_w) {
   return delivery.shelves_per_bus * delivery.rectifiers_per_shelf * delivery.rectifier.fixed_loss.value() +

@@ -33,11 +33,12 @@ void check_power(const Cluster& cluster, const std::vector<Activity>& used, cons
   const ReadContext node_at = at.at("node").at("power");
   if (!(node.host_base.value() > 0)) node_at.at("host_base").fault("no watts", "example: \"host_base\": \"1600 W\"");
   if (node.fan_idle > node.fan_full)
-    node_at.at("fan_idle").fault(fmt::format("{} is above fan_full, {}", to_text(node.fan_idle), to_text(node.fan_full)),
-                                 "idle is at most full");
+    node_at.at("fan_idle")
+        .fault(fmt::format("{} is above fan_full, {}", to_text(node.fan_idle), to_text(node.fan_full)),
+               "idle is at most full");
   if (node.fan_full.value() > 0 && !(node.fan_full_heat.value() > 0))
-    node_at.at("fan_full_heat").fault("fans without the heat at which they run at full speed",
-                                      "example: \"fan_full_heat\": \"10 kW\"");
+    node_at.at("fan_full_heat")
+        .fault("fans without the heat at which they run at full speed", "example: \"fan_full_heat\": \"10 kW\"");
   const SwitchType& type = cluster.fabric.switches;
   const ReadContext switch_at = at.at("fabric").at("switch");
   if (!(type.nameplate.value() > 0) && type.power.model == SwitchPowerModel::nameplate && cluster.fabric.spines > 0)
@@ -46,8 +47,9 @@ void check_power(const Cluster& cluster, const std::vector<Activity>& used, cons
     const double most_w =
         type.power.idle.value() + type.ports * (type.power.per_port.value() + type.power.per_load.value());
     if (!(most_w > 0))
-      switch_at.at("power").fault("no watts", "example: \"power\": {\"model\": \"ports\", \"idle\": \"600 W\", "
-                                              "\"per_port\": \"10 W\"}");
+      switch_at.at("power").fault("no watts",
+                                  "example: \"power\": {\"model\": \"ports\", \"idle\": \"600 W\", "
+                                  "\"per_port\": \"10 W\"}");
     if (type.nameplate.value() > 0 && type.power.idle > type.nameplate)
       switch_at.at("power").at("idle").fault(
           fmt::format("{} is above the nameplate, {}", to_text(type.power.idle), to_text(type.nameplate)),

@@ -42,8 +42,7 @@ DeliveryVertex stage_vertex(const PowerStage& stage, int index) {
 
 double spare_bus_rating_w(const PowerDelivery& delivery) {
   if (delivery.redundancy == Redundancy::two_n) return bus_rating_w(delivery) - shelf_rating_w(delivery);
-  if (delivery.redundancy == Redundancy::n_plus_1)
-    return bus_rating_w(delivery) - delivery.rectifier.rating.value();
+  if (delivery.redundancy == Redundancy::n_plus_1) return bus_rating_w(delivery) - delivery.rectifier.rating.value();
   return bus_rating_w(delivery);
 }
 

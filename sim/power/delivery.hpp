@@ -1,5 +1,5 @@
-// Power delivery as a graph, from the grid to the nodes: feed, stages (UPS, PDU ...), shelves, rectifiers, buses, nodes.
-// Power flows along the edges; every vertex has a rating and a loss that depends on its load.
+// Power delivery as a graph, from the grid to the nodes: feed, stages (UPS, PDU ...), shelves, rectifiers, buses,
+// nodes. Power flows along the edges; every vertex has a rating and a loss that depends on its load.
 #pragma once
 
 #include <boost/graph/adjacency_list.hpp>
@@ -14,11 +14,11 @@ enum class DeliveryKind { feed, stage, shelf, rectifier, bus, node };
 
 struct DeliveryVertex {
   DeliveryKind kind = DeliveryKind::node;
-  std::string name;          // "PDU-3", "bus-7 shelf-0", ...
-  std::string stage;         // "feed", "UPS", "PDU", "shelf", "rectifier", "bus", "node"
-  int index = 0;             // of the cluster: node or bus; else a running number of its stage
-  double rating_w = 0;       // output; 0 = no limit of its own
-  double spare_rating_w = 0; // output that is left after the failure that its redundancy is to survive
+  std::string name;           // "PDU-3", "bus-7 shelf-0", ...
+  std::string stage;          // "feed", "UPS", "PDU", "shelf", "rectifier", "bus", "node"
+  int index = 0;              // of the cluster: node or bus; else a running number of its stage
+  double rating_w = 0;        // output; 0 = no limit of its own
+  double spare_rating_w = 0;  // output that is left after the failure that its redundancy is to survive
   double fixed_loss_w = 0, proportional_loss = 0, square_loss_per_w = 0;  // loss = fixed + p * P + s * P^2
   bool failed = false;
 };
@@ -44,11 +44,11 @@ struct StageTotals {
   std::string stage;
   int units = 0;
   double output_j = 0, loss_j = 0;
-  double peak_w = 0;       // highest output of one unit
+  double peak_w = 0;  // highest output of one unit
   std::string peak_unit;
   double peak_at_s = 0;
-  double rating_w = 0;     // 0: none
-  double headroom_w = 0;   // rating less peak
+  double rating_w = 0;          // 0: none
+  double headroom_w = 0;        // rating less peak
   double spare_headroom_w = 0;  // the same after the failure its redundancy is to survive; negative: not redundant
   bool redundant = true;
 };
@@ -58,8 +58,8 @@ struct DeliveryRun {
   double nodes_j = 0, loss_j = 0, grid_j = 0;
 };
 
-// Exact integral over the run: flows are constant between changes of power. Throws DoesNotFit, with place and time, when
-// a unit is loaded beyond its rating. Failures of rectifiers in `run` are taken into account.
+// Exact integral over the run: flows are constant between changes of power. Throws DoesNotFit, with place and time,
+// when a unit is loaded beyond its rating. Failures of rectifiers in `run` are taken into account.
 DeliveryRun integrate_delivery(const Cluster& cluster, const PowerRun& run);
 
 // Graphviz text, with the flows of a moment when given.

@@ -22,8 +22,8 @@ EnergyWindow run_window(const PowerRun& run, std::optional<double> network_w) {
   return window;
 }
 
-EnergyWindow mlperf_window(const Cluster& cluster, const PowerRun& run, std::optional<double> network_w, double before_s,
-                           double after_s, double rcp_factor) {
+EnergyWindow mlperf_window(const Cluster& cluster, const PowerRun& run, std::optional<double> network_w,
+                           double before_s, double after_s, double rcp_factor) {
   const double from_s = run.run_begin_s - before_s;
   const double to_s = run.run_end_s + after_s;
   const double file_s = to_s - from_s;

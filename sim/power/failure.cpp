@@ -141,8 +141,9 @@ FailureOutcome fail_stage(const Cluster& cluster, FailureOutcome outcome, const 
     const std::vector<int> nodes =
         nodes_on_buses(cluster, outcome.timeline, failure.unit * buses, (failure.unit + 1) * buses);
     if (nodes.empty())
-      throw InputError({{"power failure", "/unit", fmt::format("{} {} feeds no node of the job", stage.kind, failure.unit),
-                         "name a unit that does"}});
+      throw InputError(
+          {{"power failure", "/unit", fmt::format("{} {} feeds no node of the job", stage.kind, failure.unit),
+            "name a unit that does"}});
     if (stage.redundancy != Redundancy::n) return outcome;  // the spare part or the other side carries on
     outcome.overload = outcome.tripped = true;
     outcome.overload_at_s = at_s;
@@ -189,8 +190,8 @@ FailureOutcome fail_power(const Cluster& cluster, const Timeline& timeline, cons
   // First moment at which the bus asks for more than is left.
   PowerOptions before = options;
   const PowerRun run = integrate_power(cluster, timeline, before);
-  const auto bus = std::find_if(run.buses.begin(), run.buses.end(),
-                                [&](const BusPowerRun& b) { return b.bus == failure.unit; });
+  const auto bus =
+      std::find_if(run.buses.begin(), run.buses.end(), [&](const BusPowerRun& b) { return b.bus == failure.unit; });
   bool over = false;
   for (size_t i = 0; i < bus->dc->pieces() && !over; ++i)
     if (bus->dc->piece_w(i) > left_w && bus->dc->piece_end_s(i) > at_s &&
@@ -203,13 +204,14 @@ FailureOutcome fail_power(const Cluster& cluster, const Timeline& timeline, cons
 
   const Power present = effective_limit(cluster.node, options.gpu_limit);
   const NodePower& profile = cluster.node.power;
-  const double others_w = profile.host_base.value() + profile.nvswitch_load.value() + profile.nic_load.value() +
-                          profile.fan_full.value();
+  const double others_w =
+      profile.host_base.value() + profile.nvswitch_load.value() + profile.nic_load.value() + profile.fan_full.value();
   const double board_w = (left_w / static_cast<double>(nodes.size()) - others_w) / cluster.node.gpus /
                          (1 + profile.conversion_loss) / (1 + 3 * profile.spread);
   const GpuPower& gpu = cluster.node.accelerator.power;
   const double limit_w = board_w / gpu.held_share;
-  const double least_w = std::max({gpu.spin.value(), gpu.context.value(), profile.gap_power.value_or(gpu.spin).value()});
+  const double least_w =
+      std::max({gpu.spin.value(), gpu.context.value(), profile.gap_power.value_or(gpu.spin).value()});
   if (failure.policy == OverloadPolicy::trip || limit_w <= least_w * 1.05) {
     outcome.tripped = true;
     outcome.nodes_off = nodes;

@@ -29,10 +29,10 @@ struct Choices<OverloadPolicy> {
 
 struct PowerFailure {
   FailedPart part = FailedPart::rectifier;
-  int unit = 0;           // bus of the cluster; for `stage`: unit of that stage
-  int count = 1;          // rectifiers or shelves of the bus
-  std::string stage;      // kind of the upstream stage that fails, "PDU"
-  Time at;                // from run_start
+  int unit = 0;       // bus of the cluster; for `stage`: unit of that stage
+  int count = 1;      // rectifiers or shelves of the bus
+  std::string stage;  // kind of the upstream stage that fails, "PDU"
+  Time at;            // from run_start
   OverloadPolicy policy = OverloadPolicy::shed;
   static void describe(Description<PowerFailure>& d) {
     d.object("power_failure", "A part of the power delivery that fails during the run.");
@@ -46,8 +46,8 @@ struct PowerFailure {
 };
 
 struct FailureOutcome {
-  Timeline timeline;      // as it goes on, or stops
-  PowerOptions options;   // for integrate_power(): failed rectifiers, caps
+  Timeline timeline;     // as it goes on, or stops
+  PowerOptions options;  // for integrate_power(): failed rectifiers, caps
   bool overload = false;
   bool tripped = false;
   double overload_at_s = 0;

@@ -6,7 +6,9 @@
 namespace tw {
 namespace {
 
-bool starts(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
+bool starts(const std::string& text, const char* prefix) {
+  return text.rfind(prefix, 0) == 0;
+}
 
 ActivityTimes with_rest(Activity a, double share, Activity rest) {
   ActivityTimes t;
@@ -34,12 +36,12 @@ std::optional<LabPhase> lab_phase(const std::string& phase, double iterations_pe
     return LabPhase{with_rest(A::gemm_bf16, std::strtod(phase.c_str() + 15, nullptr), A::context), 1};
   if (phase == "gemm_bf16_1024")
     return LabPhase{
-        with_rest(A::gemm_bf16, small_gemm_share(200 * iterations_per_s, 5.866e-6 - 1.17e-6, 1024), A::launch_bound), 1};
-  if (phase == "small_gemm_eager")  // 512^3: half the inner dimension of the 512 x 1024 x 1024 row
-    return LabPhase{
-        with_rest(A::gemm_bf16, small_gemm_share(200 * iterations_per_s, 0.5 * (4.579e-6 - 1.17e-6), 512),
-                  A::launch_bound),
+        with_rest(A::gemm_bf16, small_gemm_share(200 * iterations_per_s, 5.866e-6 - 1.17e-6, 1024), A::launch_bound),
         1};
+  if (phase == "small_gemm_eager")  // 512^3: half the inner dimension of the 512 x 1024 x 1024 row
+    return LabPhase{with_rest(A::gemm_bf16, small_gemm_share(200 * iterations_per_s, 0.5 * (4.579e-6 - 1.17e-6), 512),
+                              A::launch_bound),
+                    1};
   if (starts(phase, "gemm_bf16_")) return only(A::gemm_bf16);
   if (starts(phase, "gemm_fp8_")) return only(A::gemm_fp8);
   if (starts(phase, "attention_fwd_")) return only(A::attention_forward);

@@ -11,7 +11,9 @@
 namespace tw {
 namespace {
 
-double rounded(double watts, double step_w) { return step_w > 0 ? std::round(watts / step_w) * step_w : watts; }
+double rounded(double watts, double step_w) {
+  return step_w > 0 ? std::round(watts / step_w) * step_w : watts;
+}
 
 size_t polls(const Meter& meter, double from_s, double to_s) {
   if (!(to_s >= from_s) || !(meter.interval_s > 0)) return 0;
@@ -22,7 +24,8 @@ size_t polls(const Meter& meter, double from_s, double to_s) {
 
 Readings sample(const Meter& meter, const PiecewiseWatts& power, double from_s, double to_s) {
   if (!(meter.time_constant_s > 0))
-    return sample(meter, [&](double t) { return power.at(t); }, from_s, to_s);
+    return sample(
+        meter, [&](double t) { return power.at(t); }, from_s, to_s);
   // First-order settling of a piecewise constant input has a closed form from change to change.
   Readings r;
   const size_t count = polls(meter, from_s, to_s);
@@ -79,8 +82,8 @@ NodeSeries node_series(const PowerRun& run, const Meter& meter, double from_s, d
   for (size_t k = 0; k < series.time_s.size(); ++k) {
     Sum sum;
     for (size_t i = 0; i < run.nodes.size(); ++i) {
-      watts[i] = rounded(run.nodes[i].factor * groups[static_cast<size_t>(run.nodes[i].group)].watts[k],
-                         meter.rounding_w);
+      watts[i] =
+          rounded(run.nodes[i].factor * groups[static_cast<size_t>(run.nodes[i].group)].watts[k], meter.rounding_w);
       sum.add(watts[i]);
     }
     std::sort(watts.begin(), watts.end());

@@ -50,8 +50,8 @@ std::vector<double> logged_events(const std::string& events_csv_path);
 std::vector<double> timeline_events(const Timeline& timeline);
 
 // Pearson correlation of measured readings inside the run with simulated ones at the same place between events: time is
-// stretched piecewise linearly so that each logged event falls on its simulated counterpart. Throws SimulationError when
-// the two have different numbers of events.
+// stretched piecewise linearly so that each logged event falls on its simulated counterpart. Throws SimulationError
+// when the two have different numbers of events.
 double aligned_correlation(const MeasuredTrace& trace, const std::vector<double>& measured_events,
                            const std::vector<double>& simulated_events,
                            const std::function<double(double)>& simulated_w, const Meter& meter);

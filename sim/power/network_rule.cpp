@@ -34,7 +34,7 @@ std::vector<SwitchUse> switch_use(const Fabric& fabric, const std::vector<int>& 
   std::vector<SwitchUse> uses;
   if (nodes.size() < 2) return uses;
   const std::set<int> job(nodes.begin(), nodes.end());
-  std::map<int, std::set<int>> by_tier;      // tier -> switches of the job
+  std::map<int, std::set<int>> by_tier;        // tier -> switches of the job
   std::map<int, std::vector<int>> job_cables;  // switch -> cables that count as the job's ports
   for (size_t c = 0; c < fabric.cables.size(); ++c) {
     const Cable& cable = fabric.cables[c];
@@ -109,8 +109,8 @@ std::optional<std::vector<SwitchShare>> switch_shares(NetworkRule rule, const Fa
     for (size_t v = 0; v < fabric.vertices.size(); ++v)
       if (fabric.vertices[v].kind == VertexKind::network_switch && fabric.vertices[v].tier == 2 &&
           touched.count(static_cast<int>(v)) == 0)
-        shares.push_back({static_cast<int>(v), published_spine,
-                          published_spine * switch_watts(fabric, static_cast<int>(v))});
+        shares.push_back(
+            {static_cast<int>(v), published_spine, published_spine * switch_watts(fabric, static_cast<int>(v))});
   return shares;
 }
 

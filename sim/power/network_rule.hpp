@@ -37,8 +37,8 @@ struct Choices<NetworkRule> {
 
 // How a job uses one switch.
 struct SwitchUse {
-  int vertex = 0;       // of the fabric
-  int tier = 1;         // 1 leaf, 2 spine, 3 core
+  int vertex = 0;  // of the fabric
+  int tier = 1;    // 1 leaf, 2 spine, 3 core
   int unit = -1;
   int ports = 0;        // of the switch
   int job_ports = 0;    // a leaf: all its uplinks and the job's NIC cables; a spine: cables from leaves of the job

@@ -14,7 +14,9 @@ void NodeParts::add(const NodeParts& o, double factor) {
   fans += o.fans * factor;
 }
 
-std::array<double, 5> other_parts(const NodeParts& p) { return {p.conversion, p.host, p.nvswitch, p.nics, p.fans}; }
+std::array<double, 5> other_parts(const NodeParts& p) {
+  return {p.conversion, p.host, p.nvswitch, p.nics, p.fans};
+}
 
 NodeParts node_parts(const NodeType& node, const ActivityTimes& shares, Power gpu_limit, NodeState state) {
   const NodePower& profile = node.power;

@@ -46,7 +46,9 @@ double PiecewiseWatts::before(double time_s) const {
   return energy_j_[i] + watts_[i] * (time_s - change_s_[i]);
 }
 
-double PiecewiseWatts::integral(double from_s, double to_s) const { return before(to_s) - before(from_s); }
+double PiecewiseWatts::integral(double from_s, double to_s) const {
+  return before(to_s) - before(from_s);
+}
 
 PiecewiseWatts::Peak PiecewiseWatts::peak(double from_s, double to_s) const {
   Peak best{at(from_s), from_s};

@@ -39,10 +39,10 @@ class PiecewiseWatts {
  private:
   double before(double time_s) const;  // integral from begin_s() to time_s
   double outside_w_ = 0;
-  std::vector<double> change_s_;   // pieces() + 1 times
-  std::vector<double> watts_;      // of each piece
-  std::vector<double> energy_j_;   // from begin_s() to change_s_[i]
-  double correction_j_ = 0;        // of the running energy (compensated sum)
+  std::vector<double> change_s_;  // pieces() + 1 times
+  std::vector<double> watts_;     // of each piece
+  std::vector<double> energy_j_;  // from begin_s() to change_s_[i]
+  double correction_j_ = 0;       // of the running energy (compensated sum)
 };
 
 }  // namespace tw

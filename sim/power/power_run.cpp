@@ -24,10 +24,14 @@ bool trains(const NodeGroup& group) {
                      [](const Phase& p) { return p.kind == PhaseKind::train; });
 }
 
-bool outside_job(PhaseKind kind) { return kind == PhaseKind::before || kind == PhaseKind::after; }
+bool outside_job(PhaseKind kind) {
+  return kind == PhaseKind::before || kind == PhaseKind::after;
+}
 
 // Evaluations are launched kernel by kernel: their gaps are the host's, and draw as launch-bound work does.
-bool in_step(PhaseKind kind) { return kind == PhaseKind::train || kind == PhaseKind::first_step; }
+bool in_step(PhaseKind kind) {
+  return kind == PhaseKind::train || kind == PhaseKind::first_step;
+}
 
 // Training steps before the first evaluation of the group.
 std::vector<Span> steady_spans(const NodeGroup& group) {
@@ -89,8 +93,7 @@ GroupPower group_power(const Cluster& cluster, const Timeline& timeline, const N
         phase_node_parts(cluster.node, phase, limit, {over_fabric && !outside_job(phase.kind), in_step(phase.kind)});
     const double watts = parts.total();
     power.dc.append(phase.end_s, watts);
-    const double inside_s =
-        std::min(phase.end_s, timeline.run_end_s) - std::max(phase.begin_s, timeline.run_begin_s);
+    const double inside_s = std::min(phase.end_s, timeline.run_end_s) - std::max(phase.begin_s, timeline.run_begin_s);
     if (!(inside_s > 0)) continue;
     covered_s += inside_s;
     power.parts_j.add(parts, inside_s);
@@ -127,8 +130,8 @@ void check_rating(const Cluster& cluster, const BusPowerRun& bus) {
     if (dc.piece_w(i) <= rating_w) continue;
     throw DoesNotFit(fmt::format(
         "bus {} of {} (node{} {}) asks for {:.0f} W at {:.3f} s from run_start; its {} rectifiers of {} give {:.0f} W",
-        bus.bus, cluster.name, bus.nodes.size() > 1 ? "s" : "", fmt::join(bus.nodes, ", "), dc.piece_w(i),
-        at_s, on, to_text(delivery.rectifier.rating), rating_w));
+        bus.bus, cluster.name, bus.nodes.size() > 1 ? "s" : "", fmt::join(bus.nodes, ", "), dc.piece_w(i), at_s, on,
+        to_text(delivery.rectifier.rating), rating_w));
   }
 }
 
@@ -227,8 +230,7 @@ PowerRun integrate_power(const Cluster& cluster, const Timeline& timeline, const
     const NodeGroup& group = timeline.groups[g];
     const NodeCap* cap = nullptr;
     for (const NodeCap& one : options.caps)
-      if (!group.nodes.empty() &&
-          std::find(one.nodes.begin(), one.nodes.end(), group.nodes.front()) != one.nodes.end())
+      if (!group.nodes.empty() && std::find(one.nodes.begin(), one.nodes.end(), group.nodes.front()) != one.nodes.end())
         cap = &one;
     const GroupPower power = group_power(cluster, timeline, group, limit, cap, over_fabric);
     const auto n = static_cast<double>(group.nodes.size());

@@ -38,9 +38,9 @@ struct PowerOptions {
 
 // One node of the job in the run window.
 struct NodePowerRun {
-  int node = 0;   // of the cluster
-  int group = 0;  // of the timeline
-  int bus = 0;    // index into PowerRun::buses
+  int node = 0;       // of the cluster
+  int group = 0;      // of the timeline
+  int bus = 0;        // index into PowerRun::buses
   double factor = 1;  // of this node's power against its group's (spread)
   double mean_w = 0, peak_w = 0, dc_j = 0;
 };

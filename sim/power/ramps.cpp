@@ -8,7 +8,8 @@
 
 namespace tw {
 
-PowerSwings power_swings(const PiecewiseWatts& power, double from_s, double to_s, const std::vector<double>& windows_s) {
+PowerSwings power_swings(const PiecewiseWatts& power, double from_s, double to_s,
+                         const std::vector<double>& windows_s) {
   PowerSwings s;
   const double length_s = to_s - from_s;
   if (!(length_s > 0)) return s;
@@ -60,8 +61,7 @@ PowerSwings power_swings(const PiecewiseWatts& power, double from_s, double to_s
       for (const double shift : {-window_s, 0.0, window_s}) {
         const double t = edge + shift;
         if (t - window_s < from_s || t + window_s > to_s) continue;
-        const double change_w =
-            (power.integral(t, t + window_s) - power.integral(t - window_s, t)) / window_s;
+        const double change_w = (power.integral(t, t + window_s) - power.integral(t - window_s, t)) / window_s;
         const double rate = change_w / window_s;
         if (rate > ramp.up_w_per_s) {
           ramp.up_w_per_s = rate;

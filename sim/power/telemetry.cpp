@@ -140,7 +140,8 @@ void insert_readings(SQLite::Database& db, const TelemetryRun& run, int run_id, 
     const double time_s = sampled.ends[k];
     const double seconds = time_s - from_s;
     for (const NodePowerRun& node : run.power->nodes)
-      insert(nodes, run_id, time_s, seconds, node.node, node.factor * sampled.groups[static_cast<size_t>(node.group)][k]);
+      insert(nodes, run_id, time_s, seconds, node.node,
+             node.factor * sampled.groups[static_cast<size_t>(node.group)][k]);
     const double middle_s = 0.5 * (from_s + time_s);
     for (const BusPowerRun& bus : run.power->buses) {
       const double dc_w = sampled.buses.at(bus.dc.get())[k];
@@ -153,8 +154,8 @@ void insert_readings(SQLite::Database& db, const TelemetryRun& run, int run_id, 
           const bool works = shelf * delivery.rectifiers_per_shelf + slot < on;
           const double output_w = works ? dc_w / on : 0;
           const double input_w = works ? (dc_w + loss_w) / on : 0;
-          const double temperature = delivery.rectifier.ambient.value() +
-                                     delivery.rectifier.rise.value() * output_w / rating_w;
+          const double temperature =
+              delivery.rectifier.ambient.value() + delivery.rectifier.rise.value() * output_w / rating_w;
           insert(rectifiers, run_id, time_s, seconds, rectifier_id(delivery, bus.bus, shelf, slot), input_v,
                  input_w / input_v, input_w, output_v, output_w / output_v, output_w, temperature);
         }
@@ -234,8 +235,7 @@ std::string telemetry_csv(const std::vector<TelemetryRun>& runs, double interval
           fmt::format_to(to, "{}rectifier,{},{:.9g},{:.9g}\n", head, bus.bus * all + r, r < on ? ac_w / on : 0.0,
                          r < on ? dc_w / on : 0.0);
       }
-      for (const TelemetrySwitch& s : run.switches)
-        fmt::format_to(to, "{}switch,{},,{:.9g}\n", head, s.id, s.watts);
+      for (const TelemetrySwitch& s : run.switches) fmt::format_to(to, "{}switch,{},,{:.9g}\n", head, s.id, s.watts);
       from_s = time_s;
     }
   }

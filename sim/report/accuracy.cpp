@@ -6,8 +6,6 @@
 #include <cmath>
 #include <map>
 
-#include "report/numbers.hpp"
-
 namespace tw::report {
 namespace {
 
@@ -20,7 +18,8 @@ std::string cell(const RowOutcome& r) {
   // One decimal: the table is for reading, and a last bit must not change it.
   std::string text = std::abs(*r.error_pct) < 0.05 ? "0.0" : fmt::format("{:+.1f}", *r.error_pct);
   if (r.row.kind == RowKind::fitted) text += " f";
-  if (r.row.bound_pct) text += fmt::format(" ({})", *r.row.bound_pct == 0 ? "exact" : plain(*r.row.bound_pct, 1));
+  if (r.row.bound_pct)
+    text += fmt::format(" ({})", *r.row.bound_pct == 0 ? "exact" : fmt::format("{:g}", *r.row.bound_pct));
   if (!r.met().value_or(true)) text += " !";
   return text;
 }

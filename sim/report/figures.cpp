@@ -146,15 +146,19 @@ std::vector<std::string> error_figure(const std::string& folder, const std::stri
   if (points.empty()) return {};
   std::string data = "row,label,kind,error_pct,bound_pct\n";
   double widest = 1;
+  int bounds = 0;
   size_t row = points.size();  // the first row on top
   for (const ErrorPoint& p : points) {
     data += fmt::format("{},{},{},{},{}\n", row--, quoted(p.label), choice_name(p.kind), p.error_pct,
                         p.bound_pct ? fmt::format("{}", *p.bound_pct) : "");
+    bounds += p.bound_pct ? 1 : 0;
     widest = std::max({widest, std::abs(p.error_pct), p.bound_pct.value_or(0)});
   }
   const std::string stem = (fs::path(folder) / file_name(name)).string();
   write_file(stem + ".csv", data);
-  return draw("errors.gp", stem, {title, fmt::format("{}", points.size()), fmt::format("{}", std::ceil(widest * 1.1))});
+  return draw(
+      "errors.gp", stem,
+      {title, fmt::format("{}", points.size()), fmt::format("{}", std::ceil(widest * 1.1)), fmt::format("{}", bounds)});
 }
 
 }  // namespace tw::report

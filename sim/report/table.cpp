@@ -218,7 +218,7 @@ void reference_lines(std::string& out, const Result& r) {
                       or_dash(row.predicted, text), or_dash(row.measured, text), or_dash(row.error_pct, percent_text));
     }
   }
-  out += "    predicted: no constant was fitted on it. fitted: one was. given: an input, or follows from inputs.\n";
+  out += "    predicted: nothing was fitted on it. fitted: a constant was. given: follows from inputs.\n";
 }
 
 Maybe measured_of(const Result& r, const std::string& quantity) {
@@ -284,6 +284,7 @@ std::string side_by_side(const std::vector<Outcome>& outcomes) {
       any = any || m;
     }
     out += fmt::format("    {:<19}{}\n", "simulated", simulated);
+    error.erase(error.find_last_not_of(' ') + 1);
     if (any) out += fmt::format("    {:<19}{}\n    {:<19}{}\n", "measured", measured, "error", error);
   }
   return out + "  * energy in the window mlperf_v4_0, network included\n\n";
@@ -301,7 +302,7 @@ std::string suite_table(const SuiteOutcome& suite) {
       const auto text = [&](double v) { return in_unit(v, r.row.unit); };
       std::string bound, status;
       if (const auto met = r.met()) {
-        bound = *r.row.bound_pct == 0 ? "exact" : fmt::format("{} %", plain(*r.row.bound_pct, 3));
+        bound = *r.row.bound_pct == 0 ? "exact" : fmt::format("{:g} %", *r.row.bound_pct);
         status = *met ? "MET" : "NOT MET";
         if (r.worse_than_known() && r.known_gap_pct)
           status += fmt::format(", known {:.2f} %", *r.known_gap_pct);

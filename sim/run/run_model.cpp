@@ -8,7 +8,7 @@
 namespace tw {
 namespace {
 
-constexpr int kNoisyPipelineSteps = 8;  // simulated with noise; later steps draw one of them
+constexpr int kNoisyPipelineSteps = 8;     // simulated with noise; later steps draw one of them
 constexpr double kShortestPhase_s = 0.25;  // steps shorter than this share a phase
 
 ActivityTimes shares_of(const ActivityTimes& seconds, double time_s) {
@@ -73,7 +73,8 @@ void evaluate_batch(const RunInputs& in, const StepNetwork& net, double slowdown
     time_s = w.evaluation_per_sample.value();
     busy = ActivityTimes{};
     for (const auto& [name, activity] : Choices<Activity>::table())
-      if (const auto share = w.activities.find(name); share != w.activities.end()) busy[activity] = share->second * time_s;
+      if (const auto share = w.activities.find(name); share != w.activities.end())
+        busy[activity] = share->second * time_s;
     return;
   }
   TaskCost sum;
@@ -103,7 +104,7 @@ RunModel build_run_model(const RunInputs& in, network::Engine& engine, const Ste
   };
   // The board limit changes the clock, the clock the shares, and they the power: a few rounds settle it.
   for (int round = 0; round < 8; ++round) {
-    model.step = plan_step(in.step, network.exchange, model.slowdown);
+    model.step = plan_step(in.step, network, model.slowdown);
     StepPlan quiet = model.step;
     quiet.noise = HostNoise{};
     model.spans.clear();
@@ -116,7 +117,8 @@ RunModel build_run_model(const RunInputs& in, network::Engine& engine, const Ste
     } else {
       next.forward = next.backward = slowdown_of(mean_activity(q), q.time_s, model.slowdown.forward);
     }
-    const bool settled = std::abs(next.forward - model.slowdown.forward) + std::abs(next.backward - model.slowdown.backward) < 1e-6;
+    const bool settled =
+        std::abs(next.forward - model.slowdown.forward) + std::abs(next.backward - model.slowdown.backward) < 1e-6;
     if (settled) break;
     model.slowdown = next;
   }
@@ -138,7 +140,8 @@ namespace {
 // Draws the length of each step.
 class StepSource {
  public:
-  StepSource(const RunModel& model, network::Engine& engine, uint64_t seed) : model_(model), engine_(engine), seed_(seed) {}
+  StepSource(const RunModel& model, network::Engine& engine, uint64_t seed)
+      : model_(model), engine_(engine), seed_(seed) {}
 
   // Total jitter of step `index`, in seconds.
   double jitter_s(uint64_t index) {
@@ -146,7 +149,8 @@ class StepSource {
     if (silent()) return 0;
     if (plan.stages > 1 || model_.replicas > 1) {
       if (noisy_.size() < kNoisyPipelineSteps || model_.replicas > 1)
-        noisy_.push_back(simulate_step(plan, model_.network, engine_, model_.replicas, seed_, index).time_s - model_.quiet.time_s);
+        noisy_.push_back(simulate_step(plan, model_.network, engine_, model_.replicas, seed_, index).time_s -
+                         model_.quiet.time_s);
       if (index < noisy_.size()) return noisy_[index];
       auto stream = random_stream(seed_, "replayed step", index);
       return noisy_[static_cast<size_t>(uniform(stream) * static_cast<double>(noisy_.size()))];
@@ -166,12 +170,15 @@ class StepSource {
     const PassCost& c = plan.cost.front();
     if (!plan.meet_every_visit) {
       const double n = plan.micro_batches;
-      const MemberNoise noise = noise_of(plan.noise, n * (c.forward.device_s() + c.backward.device_s()),
-                                         n * (c.forward.host_s + c.backward.host_s) - plan.run_ahead_s, plan.nodes_per_member);
+      const MemberNoise noise =
+          noise_of(plan.noise, n * (c.forward.device_s() + c.backward.device_s()),
+                   n * (c.forward.host_s + c.backward.host_s) - plan.run_ahead_s, plan.nodes_per_member);
       return draw_maximum(noise, plan.members, stream);
     }
-    const MemberNoise forward = noise_of(plan.noise, c.forward.device_s(), c.forward.host_s - plan.run_ahead_s, plan.nodes_per_member);
-    const MemberNoise backward = noise_of(plan.noise, c.backward.device_s(), c.backward.host_s - plan.run_ahead_s, plan.nodes_per_member);
+    const MemberNoise forward =
+        noise_of(plan.noise, c.forward.device_s(), c.forward.host_s - plan.run_ahead_s, plan.nodes_per_member);
+    const MemberNoise backward =
+        noise_of(plan.noise, c.backward.device_s(), c.backward.host_s - plan.run_ahead_s, plan.nodes_per_member);
     double sum = 0;
     for (int m = 0; m < plan.micro_batches; ++m) {
       sum += draw_maximum(forward, plan.members, stream);
@@ -190,7 +197,8 @@ class StepSource {
 class Script {
  public:
   explicit Script(double begin_s) : now_s_(begin_s) {}
-  void add(PhaseKind kind, double length_s, const ActivityTimes& shares, int steps = 0, std::vector<PhasePart> parts = {}) {
+  void add(PhaseKind kind, double length_s, const ActivityTimes& shares, int steps = 0,
+           std::vector<PhasePart> parts = {}) {
     if (length_s <= 0) return;
     phases_.push_back({kind, now_s_, now_s_ + length_s, shares, steps, std::move(parts)});
     now_s_ += length_s;
@@ -237,11 +245,14 @@ SimulatedRun play_run(const RunInputs& in, const RunModel& model, network::Engin
   const bool evaluates = run.evaluation_interval > 0 && evaluation_s > 0;
   const bool blocking = evaluates && !run.asynchronous_evaluation;
   std::vector<double> evaluation_begins;  // asynchronous: when an evaluation's weights were ready
-  double next_evaluation = evaluates ? (run.first_evaluation_at > 0 ? run.first_evaluation_at : run.evaluation_interval) : 1e300;
+  double next_evaluation =
+      evaluates ? (run.first_evaluation_at > 0 ? run.first_evaluation_at : run.evaluation_interval) : 1e300;
   double pending_s = 0, jitter_sum = 0, step_sum = 0;
   int pending = 0;
   const auto flush = [&] {
-    if (pending > 0) script.add(PhaseKind::train, pending_s, shares_of(busy.scaled(pending), pending_s), pending, training_parts(model, pending, pending_s));
+    if (pending > 0)
+      script.add(PhaseKind::train, pending_s, shares_of(busy.scaled(pending), pending_s), pending,
+                 training_parts(model, pending, pending_s));
     pending = 0;
     pending_s = 0;
   };
@@ -250,7 +261,8 @@ SimulatedRun play_run(const RunInputs& in, const RunModel& model, network::Engin
     const double step_s = std::max(0.2 * model.quiet.time_s, model.quiet.time_s + jitter_s);
     if (step == 0) {
       out.first_step_s = step_s + software.first_step_extra.value();
-      script.add(PhaseKind::first_step, out.first_step_s, shares_of(busy, out.first_step_s), 1, training_parts(model, 1, out.first_step_s));
+      script.add(PhaseKind::first_step, out.first_step_s, shares_of(busy, out.first_step_s), 1,
+                 training_parts(model, 1, out.first_step_s));
       script.add(PhaseKind::wait, software.wait_after_first_step.value(), waiting);
       out.wait_s += software.wait_after_first_step.value();
     } else {

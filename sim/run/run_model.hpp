@@ -21,10 +21,10 @@ struct RunInputs {
 struct SimulatedRun {
   double time_s = 0;  // run_start to run_stop
   double steps = 0, samples = 0, evaluations = 0;
-  double step_s = 0;  // mean of the steps after the first
+  double step_s = 0;    // mean of the steps after the first
   Breakdown breakdown;  // mean of the steps after the first
   double eval_s = 0, eval_first_s = 0, init_s = 0, first_step_s = 0, wait_s = 0;
-  Slowdown slowdown;  // of clock-bound kernels in training, by the board limit
+  Slowdown slowdown;           // of clock-bound kernels in training, by the board limit
   ActivityTimes train_shares;  // of the steps after the first
   double fabric_bytes_per_step = 0;
   Timeline timeline;
@@ -32,14 +32,14 @@ struct SimulatedRun {
 
 // What a run is made of, computed once and used for any number of seeds.
 struct RunModel {
-  StepPlan step;           // at the clock that the board limit allows
+  StepPlan step;  // at the clock that the board limit allows
   StepNetwork network;
-  StepOutcome quiet;       // one step without noise
+  StepOutcome quiet;  // one step without noise
   Slowdown slowdown;
   double evaluation_batch_s = 0;  // one batch on one replica
   ActivityTimes evaluation_shares;
-  int replicas = 1;        // level 2: every data-parallel replica on its own
-  std::vector<Span> spans; // of the quiet step
+  int replicas = 1;         // level 2: every data-parallel replica on its own
+  std::vector<Span> spans;  // of the quiet step
 };
 
 // Simulates one quiet step at full clock, lets the board limit set the clock, and simulates again.

@@ -22,10 +22,10 @@ struct MlperfWindow {
 };
 
 struct RunPlan {
-  std::optional<double> samples;      // to the target; absent: a fixed number of steps
+  std::optional<double> samples;  // to the target; absent: a fixed number of steps
   std::optional<double> steps;
-  double first_evaluation_at = 0;     // samples
-  double evaluation_interval = 0;     // samples; 0 = no evaluations
+  double first_evaluation_at = 0;  // samples
+  double evaluation_interval = 0;  // samples; 0 = no evaluations
   double evaluation_samples = 0;
   bool asynchronous_evaluation = false;
   MlperfWindow mlperf_v4_0;

@@ -17,9 +17,9 @@ int olympic_drop(int runs);
 double rcp_factor(double reference_samples, double submitted_samples);
 
 struct ScoredRun {
-  double run_s = 0;                    // run_start to run_stop
-  std::optional<double> node_energy_j; // of all nodes: mean power of the meter file * run_s
-  double network_w = 0;                // constant estimate
+  double run_s = 0;                     // run_start to run_stop
+  std::optional<double> node_energy_j;  // of all nodes: mean power of the meter file * run_s
+  double network_w = 0;                 // constant estimate
 };
 
 struct OfficialScore {

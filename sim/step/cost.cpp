@@ -36,11 +36,14 @@ double kernel_time_s(const Operation& o, const Accelerator& a, const Software& s
     case OperationKind::attention: {
       // FP8 attention kernels gain about as much over BF16 as their higher peak allows in practice.
       const double fp8 = o.precision == Precision::fp8 ? software.fp8_attention_speedup : 1;
-      const double t = o.backward ? attention_backward_time_s(a, o.attention) : attention_forward_time_s(a, o.attention);
+      const double t =
+          o.backward ? attention_backward_time_s(a, o.attention) : attention_forward_time_s(a, o.attention);
       return slowdown * t / fp8;
     }
-    case OperationKind::memory: return memory_time_s(a, o.bytes, software.memory_efficiency);
-    case OperationKind::exchange: break;
+    case OperationKind::memory:
+      return memory_time_s(a, o.bytes, software.memory_efficiency);
+    case OperationKind::exchange:
+      break;
   }
   return 0;
 }
@@ -61,11 +64,20 @@ TaskCost cost_of(const std::vector<Operation>& operations, const StepInputs& in,
       const double t = exchange(o.exchange, o.bytes);
       switch (o.exchange) {
         case Exchange::tp_all_gather:
-        case Exchange::tp_reduce_scatter: cost.tp_s += t * (1 - software.tp_overlap); break;
-        case Exchange::tp_all_reduce: cost.tp_s += t; break;
-        case Exchange::cp_exchange: cost.cp_s += t * (1 - software.cp_overlap); break;
-        case Exchange::ep_all_to_all: cost.ep_s += t; break;
-        case Exchange::none: break;
+        case Exchange::tp_reduce_scatter:
+          cost.tp_s += t * (1 - software.tp_overlap);
+          break;
+        case Exchange::tp_all_reduce:
+          cost.tp_s += t;
+          break;
+        case Exchange::cp_exchange:
+          cost.cp_s += t * (1 - software.cp_overlap);
+          break;
+        case Exchange::ep_all_to_all:
+          cost.ep_s += t;
+          break;
+        case Exchange::none:
+          break;
       }
     } else {
       launches += host * o.launches;
@@ -73,9 +85,9 @@ TaskCost cost_of(const std::vector<Operation>& operations, const StepInputs& in,
     }
   }
   // A graph replays a whole layer with one launch.
-  cost.host_s = graphs ? software.host_per_operation.value()
-                       : launches * software.host_per_operation.value() +
-                             collectives * software.host_per_collective.value();
+  cost.host_s =
+      graphs ? software.host_per_operation.value()
+             : launches * software.host_per_operation.value() + collectives * software.host_per_collective.value();
   cost.host_s /= hosts.launch_speed;
   return cost;
 }
@@ -94,9 +106,11 @@ std::vector<int> layers_of_chunks(int layers, int pp, int vp) {
   return count;
 }
 
-std::vector<PassCost> chunk_costs(const StepInputs& in, const ExchangeTime& exchange, const Slowdown& slowdown, Pass pass) {
+std::vector<PassCost> chunk_costs(const StepInputs& in, const ExchangeTime& exchange, const Slowdown& slowdown,
+                                  Pass pass) {
   const auto cost = [&](const LayerOperations& ops) {
-    return PassCost{cost_of(ops.forward, in, exchange, slowdown.forward, pass), cost_of(ops.backward, in, exchange, slowdown.backward, pass)};
+    return PassCost{cost_of(ops.forward, in, exchange, slowdown.forward, pass),
+                    cost_of(ops.backward, in, exchange, slowdown.backward, pass)};
   };
   const PassCost layer = cost(layer_operations(*in.network, *in.training, *in.plan, *in.software));
   std::vector<PassCost> chunks;
@@ -118,7 +132,8 @@ double trained_parameters_of_rank(const StepInputs& in) {
     for (int v = 0; v < in.plan->vp; ++v)
       sum += layers[static_cast<size_t>(v * in.plan->pp + stage)] *
              trained_layer_parameters(*in.network, *in.training, *in.plan);
-    if (stage == 0 || stage == in.plan->pp - 1) sum += trained_embedding_parameters(*in.network, *in.training, *in.plan);
+    if (stage == 0 || stage == in.plan->pp - 1)
+      sum += trained_embedding_parameters(*in.network, *in.training, *in.plan);
     most = std::max(most, sum);
   }
   return most;
@@ -133,16 +148,17 @@ TaskCost optimizer_cost(const StepInputs& in) {
   // Gradient read, two moments and master weight read and written, weight written.
   const double bytes = in.software->optimizer_bytes_per_parameter * trained_parameters_of_rank(in) / shards;
   cost.busy[Activity::memory_bound] =
-      memory_time_s(in.cluster->node.accelerator, bytes, in.software->memory_efficiency) / in.cluster->hosts.device_speed;
+      memory_time_s(in.cluster->node.accelerator, bytes, in.software->memory_efficiency) /
+      in.cluster->hosts.device_speed;
   return cost;
 }
 
 double chunk_gradient_bytes(const StepInputs& in, int chunk) {
   const auto layers = layers_of_chunks(in.network->layers, in.plan->pp, in.plan->vp);
   const bool edge = chunk == 0 || chunk + 1 == static_cast<int>(layers.size());
-  const double parameters = layers[static_cast<size_t>(chunk)] *
-                                trained_layer_parameters(*in.network, *in.training, *in.plan) +
-                            (edge ? trained_embedding_parameters(*in.network, *in.training, *in.plan) : 0);
+  const double parameters =
+      layers[static_cast<size_t>(chunk)] * trained_layer_parameters(*in.network, *in.training, *in.plan) +
+      (edge ? trained_embedding_parameters(*in.network, *in.training, *in.plan) : 0);
   return parameters * in.software->gradient_bytes_per_parameter;
 }
 

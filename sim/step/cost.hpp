@@ -15,10 +15,10 @@ using ExchangeTime = std::function<double(Exchange what, double bytes)>;
 
 // Device and host time of one piece of work, all in seconds.
 struct TaskCost {
-  ActivityTimes busy;               // kernels
+  ActivityTimes busy;                   // kernels
   double tp_s = 0, cp_s = 0, ep_s = 0;  // exchanges that nothing hides
-  double gap_s = 0;                 // the device waits inside its own work (input, launches), without noise
-  double host_s = 0;                // the host's time to issue it all
+  double gap_s = 0;                     // the device waits inside its own work (input, launches), without noise
+  double host_s = 0;                    // the host's time to issue it all
   double device_s() const { return busy.total() + tp_s + cp_s + ep_s + gap_s; }
   TaskCost& operator+=(const TaskCost& o);
   TaskCost scaled(double factor) const;
@@ -46,7 +46,8 @@ TaskCost cost_of(const std::vector<Operation>& operations, const StepInputs& in,
 std::vector<int> layers_of_chunks(int layers, int pp, int vp);
 
 // Cost of each chunk for one micro-batch, embedding and head included in the first and last.
-std::vector<PassCost> chunk_costs(const StepInputs& in, const ExchangeTime& exchange, const Slowdown& slowdown, Pass pass);
+std::vector<PassCost> chunk_costs(const StepInputs& in, const ExchangeTime& exchange, const Slowdown& slowdown,
+                                  Pass pass);
 
 // Adam and gradient scaling after the last micro-batch, on the rank with most parameters: bytes per trained parameter
 // moved at the copy plateau.

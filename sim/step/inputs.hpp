@@ -9,7 +9,7 @@
 namespace tw {
 
 struct StepInputs {
-  const Architecture* network = nullptr;       // either a transformer ...
+  const Architecture* network = nullptr;  // either a transformer ...
   const Training* training = nullptr;
   const ProfiledWorkload* workload = nullptr;  // ... or a profiled workload
   const Cluster* cluster = nullptr;

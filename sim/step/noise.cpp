@@ -13,8 +13,12 @@ namespace {
 constexpr int kMostStalls = 40;
 constexpr double kCorrelation_s = 0.25;  // a forward or backward pass of the jobs that the noise was fitted on
 
-double normal_cdf(double z) { return 0.5 * std::erfc(-z / std::sqrt(2.0)); }
-double normal_pdf(double z) { return std::exp(-0.5 * z * z) / std::sqrt(2 * 3.141592653589793); }
+double normal_cdf(double z) {
+  return 0.5 * std::erfc(-z / std::sqrt(2.0));
+}
+double normal_pdf(double z) {
+  return std::exp(-0.5 * z * z) / std::sqrt(2 * 3.141592653589793);
+}
 
 // CDFs of (normal + k stalls) for k = 0, 1, 2, ... by the recursions of the gamma distribution:
 //   F_k(x) = F_(k-1)(x) - L f_k(x),  f_k(x) = m^k s^(k-1) / (k-1)! exp(m^2 s^2 / 2 - m x) J_(k-1)(z),
@@ -107,8 +111,8 @@ MemberNoise noise_of(const HostNoise& profile, double device_s, double host_s, d
   n.sigma_s = std::sqrt(device + host);
   n.stall_mean_s = length_s;
   if (length_s > 0)
-    n.stalls = profile.stalls_per_hour / 3600 * std::max(device_s, host_s) * nodes_per_member *
-               std::exp(-slack_s / length_s);
+    n.stalls =
+        profile.stalls_per_hour / 3600 * std::max(device_s, host_s) * nodes_per_member * std::exp(-slack_s / length_s);
   return n;
 }
 

@@ -11,7 +11,7 @@ namespace tw {
 // (Poisson count, exponential length).
 struct MemberNoise {
   double sigma_s = 0;
-  double stalls = 0;         // expected number in the interval
+  double stalls = 0;  // expected number in the interval
   double stall_mean_s = 0;
   bool silent() const { return sigma_s <= 0 && stalls <= 0; }
 };

@@ -26,7 +26,7 @@ PassCost profiled_cost(const StepInputs& in, const Slowdown& slowdown) {
 
 }  // namespace
 
-StepPlan plan_step(const StepInputs& in, const ExchangeTime& exchange, const Slowdown& slowdown) {
+StepPlan plan_step(const StepInputs& in, const StepNetwork& net, const Slowdown& slowdown) {
   const Plan& plan = *in.plan;
   StepPlan s;
   s.stages = plan.pp;
@@ -45,18 +45,18 @@ StepPlan plan_step(const StepInputs& in, const ExchangeTime& exchange, const Slo
     return s;
   }
   s.micro_batches = plan.ga();
-  s.cost = chunk_costs(in, exchange, slowdown, Pass::training);
+  s.cost = chunk_costs(in, net.exchange, slowdown, Pass::training);
   s.optimizer = optimizer_cost(in);
   s.meet_every_visit = in.software->amax_every_micro_batch && in.training->precision == Precision::fp8;
   s.gradient_overlap = in.software->dp_overlap;
   const double hidden = static_cast<double>(in.network->hidden);
   s.hand_over_bytes = 2 * local_tokens(*in.training, plan) * hidden / (plan.sequence_parallel ? plan.tp : 1);
+  s.hand_over_exposed_s = (1 - in.software->pp_overlap) * net.hand_over_s;
   for (size_t c = 0; c < s.cost.size(); ++c) {
     s.gradient_bytes.push_back(chunk_gradient_bytes(in, static_cast<int>(c)));
     // Updated BF16 weights come back from the shards.
-    s.weight_bytes.push_back(plan.sharding == Sharding::none
-                                 ? 0
-                                 : s.gradient_bytes.back() / in.software->gradient_bytes_per_parameter * 2);
+    s.weight_bytes.push_back(
+        plan.sharding == Sharding::none ? 0 : s.gradient_bytes.back() / in.software->gradient_bytes_per_parameter * 2);
   }
   return s;
 }

@@ -10,20 +10,16 @@
 namespace tw {
 namespace {
 
-constexpr int kBuckets = 8;  // gradient buckets of one chunk: enough to overlap, few enough to stay cheap
-
 // One replica of one stage.
 struct Worker {
   std::vector<Visit> visits;
   size_t next = 0;
   bool busy = false;
-  double free_since_s = 0;    // the device has been idle from here on
-  double host_free_s = 0;     // the host has issued everything before
+  double free_since_s = 0;      // the device has been idle from here on
+  double host_free_s = 0;       // the host has issued everything before
   std::vector<double> input_s;  // per visit key: when the input arrived; < 0 = not yet
   std::vector<double> sent_s;   // per visit key: when the sender had it ready
-  size_t buckets_left = 0, buckets_under_way = 0;
-  std::vector<double> queue;  // bytes of buckets that wait for the one before
-  bool transferring = false;
+  size_t buckets_left = 0, buckets_made = 0;
   double backward_end_s = 0;
   Breakdown charged;
   ActivityTimes activity;
@@ -49,7 +45,8 @@ class StepSimulation {
         w.sent_s.assign(visits.size(), -1);
         w.free_since_s = w.host_free_s = begin_s_;
         // A stream per member, so that level 2 does not depend on the order of events.
-        streams_.push_back(random_stream(seed, "step noise", (step << 24U) ^ (static_cast<uint64_t>(s) << 16U) ^ static_cast<uint64_t>(r)));
+        streams_.push_back(random_stream(seed, "step noise",
+                                         (step << 24U) ^ (static_cast<uint64_t>(s) << 16U) ^ static_cast<uint64_t>(r)));
       }
     }
   }
@@ -69,7 +66,9 @@ class StepSimulation {
     return streams_[static_cast<size_t>(stage) * static_cast<size_t>(replicas_) + static_cast<size_t>(replica)];
   }
   size_t key(const Visit& v) const {
-    return (static_cast<size_t>(v.chunk) * static_cast<size_t>(plan_.micro_batches) + static_cast<size_t>(v.micro_batch)) * 2 +
+    return (static_cast<size_t>(v.chunk) * static_cast<size_t>(plan_.micro_batches) +
+            static_cast<size_t>(v.micro_batch)) *
+               2 +
            (v.backward ? 1 : 0);
   }
   size_t chunk_index(int stage, int chunk) const {
@@ -79,7 +78,8 @@ class StepSimulation {
     const PassCost& pass = plan_.cost[chunk_index(stage, v.chunk)];
     return v.backward ? pass.backward : pass.forward;
   }
-  void span(int stage, int replica, Span::Stream s, double begin, double end, const Visit& v, const char* what, double bytes = 0) {
+  void span(int stage, int replica, Span::Stream s, double begin, double end, const Visit& v, const char* what,
+            double bytes = 0) {
     if (spans_ != nullptr && replica == 0 && end > begin)
       spans_->push_back({stage, s, begin - begin_s_, end - begin_s_, v, what, bytes});
   }
@@ -105,25 +105,30 @@ class StepSimulation {
     w.charged.pp += now - ready;
     const TaskCost& c = cost(stage, v);
     const double host_begin = w.host_free_s, host_end = host_begin + c.host_s;
-    const double device_s = c.device_s();
+    const double device_s = c.device_s() + plan_.hand_over_exposed_s;
     const double end = std::max(std::max(now, host_begin) + device_s, host_end);
     span(stage, replica, Span::Stream::host, host_begin, host_end, v, "issue");
     double jitter = 0;
     if (plan_.meet_every_visit) {
-      const MemberNoise n = noise_of(plan_.noise, device_s, c.host_s + std::max(0.0, host_begin - now) - plan_.run_ahead_s, plan_.nodes_per_member / plan_.stages);
+      const MemberNoise n =
+          noise_of(plan_.noise, device_s, c.host_s + std::max(0.0, host_begin - now) - plan_.run_ahead_s,
+                   plan_.nodes_per_member / plan_.stages);
       jitter = draw(n, stage, replica);
       jitter = std::max(jitter, now - end);  // an interval cannot become negative
       if (host_end >= end) w.host_free_s += jitter;
     }
     w.host_free_s = std::max(w.host_free_s, host_begin) + c.host_s;
-    charge(w, c, end - now, jitter, v.backward ? w.backward : w.forward);
+    w.charged.pp += plan_.hand_over_exposed_s;
+    w.activity[Activity::collective] += plan_.hand_over_exposed_s;
+    charge(w, c, end - now - plan_.hand_over_exposed_s, jitter, v.backward ? w.backward : w.forward);
     const auto index = w.next++;
     if (v.backward) release_gradients(stage, replica, v, now, end + jitter);
     engine_.at(end + jitter, [this, stage, replica, v, index, now] { reach(stage, replica, v, index, now); });
   }
 
   double draw(const MemberNoise& n, int stage, int replica) {
-    return replicas_ == 1 ? draw_maximum(n, plan_.members, stream(stage, replica)) : draw_member(n, stream(stage, replica));
+    return replicas_ == 1 ? draw_maximum(n, plan_.members, stream(stage, replica))
+                          : draw_member(n, stream(stage, replica));
   }
 
   static void charge(Worker& w, const TaskCost& c, double elapsed_s, double jitter_s, Stretch& stretch) {
@@ -168,7 +173,8 @@ class StepSimulation {
   void pass_on(int stage, int replica, Visit v) {
     const int last = plan_.stages - 1, now_stage = stage;
     if (!v.backward) {
-      if (stage == last && v.chunk == plan_.chunks - 1) return arrive(stage, replica, {true, v.chunk, v.micro_batch}, engine_.now_s());
+      if (stage == last && v.chunk == plan_.chunks - 1)
+        return arrive(stage, replica, {true, v.chunk, v.micro_batch}, engine_.now_s());
       stage = stage == last ? 0 : stage + 1;
       if (now_stage == last) ++v.chunk;
     } else {
@@ -177,7 +183,10 @@ class StepSimulation {
       if (now_stage == 0) --v.chunk;
     }
     const auto& table = v.backward ? net_.backward_hand_over : net_.forward_hand_over;
-    const int load_class = table.empty() ? -1 : table[static_cast<size_t>(now_stage)][static_cast<size_t>(replica) % table[static_cast<size_t>(now_stage)].size()];
+    const int load_class = table.empty()
+                               ? -1
+                               : table[static_cast<size_t>(now_stage)]
+                                      [static_cast<size_t>(replica) % table[static_cast<size_t>(now_stage)].size()];
     const double sent = engine_.now_s();
     if (load_class < 0 || stage == now_stage) return arrive(stage, replica, v, sent);
     fabric_bytes_ += plan_.hand_over_bytes;
@@ -193,19 +202,20 @@ class StepSimulation {
     if (net_.gradient_exchange[static_cast<size_t>(stage)] < 0) return;
     const double bytes = plan_.gradient_bytes[chunk_index(stage, v.chunk)];
     if (bytes <= 0) return;
-    const int early = static_cast<int>(plan_.gradient_overlap * kBuckets + 0.5);
-    for (int b = 0; b < kBuckets; ++b) {
-      const double share = b < early ? static_cast<double>(b + 1) / kBuckets : 1;
+    const int early = static_cast<int>(plan_.gradient_overlap * gradient_buckets + 0.5);
+    for (int b = 0; b < gradient_buckets; ++b) {
+      const double share = b < early ? static_cast<double>(b + 1) / gradient_buckets : 1;
       ++worker(stage, replica).buckets_left;
-      engine_.at(begin_s + (end_s - begin_s) * share, [this, stage, replica, bytes, b] { bucket_ready(stage, replica, bytes / kBuckets, b); });
+      engine_.at(begin_s + (end_s - begin_s) * share,
+                 [this, stage, replica, bytes] { bucket_ready(stage, replica, bytes / gradient_buckets); });
     }
   }
 
   // A bucket leaves when every replica has it (level 2) and the one before has gone.
-  void bucket_ready(int stage, int replica, double bytes, int) {
+  void bucket_ready(int stage, int replica, double bytes) {
     auto& ready = ready_buckets_[static_cast<size_t>(stage)];
     auto& counts = ready.counts;
-    const size_t mine = worker(stage, replica).buckets_under_way++;
+    const size_t mine = worker(stage, replica).buckets_made++;
     if (counts.size() <= mine) counts.resize(mine + 1, 0);
     if (++counts[mine] < replicas_) return;
     ready.queue.push_back(bytes);
@@ -223,7 +233,6 @@ class StepSimulation {
       span(stage, 0, Span::Stream::network, sent, engine_.now_s(), {true, 0, 0}, "gradients", bytes);
       auto& r = ready_buckets_[static_cast<size_t>(stage)];
       r.transferring = false;
-      r.busy_s += engine_.now_s() - sent;
       for (int k = 0; k < replicas_; ++k) {
         Worker& w = worker(stage, k);
         if (--w.buckets_left == 0 && w.next == w.visits.size() && !w.busy) update(stage, k);
@@ -250,7 +259,8 @@ class StepSimulation {
     span(stage, replica, Span::Stream::device, now, now + optimizer_s, {true, 0, 0}, "optimizer");
     engine_.at(now + optimizer_s, [this, stage, replica] {
       double bytes = 0;
-      for (int c = 0; c < plan_.chunks; ++c) bytes += plan_.weight_bytes.empty() ? 0 : plan_.weight_bytes[chunk_index(stage, c)];
+      for (int c = 0; c < plan_.chunks; ++c)
+        bytes += plan_.weight_bytes.empty() ? 0 : plan_.weight_bytes[chunk_index(stage, c)];
       bytes *= 1 - plan_.gradient_overlap;  // the rest hides behind the next forward
       const int load_class = net_.weight_gather.empty() ? -1 : net_.weight_gather[static_cast<size_t>(stage)];
       if (load_class < 0 || bytes < 1 || replica != 0) return done(stage, replica, 0);
@@ -270,7 +280,8 @@ class StepSimulation {
 
   StepOutcome outcome() {
     if (finished_ != workers_.size())
-      throw SimulationError(std::to_string(workers_.size() - finished_) + " pipeline workers never finished their step");
+      throw SimulationError(std::to_string(workers_.size() - finished_) +
+                            " pipeline workers never finished their step");
     StepOutcome out;
     double end = begin_s_;
     for (const Worker& w : workers_) end = std::max(end, w.done_s);
@@ -278,9 +289,11 @@ class StepSimulation {
     double jitter = 0;
     if (!plan_.meet_every_visit) {
       double busy = 0, host = 0;
-      for (const PassCost& c : plan_.cost) busy += c.forward.device_s() + c.backward.device_s(), host += c.forward.host_s + c.backward.host_s;
+      for (const PassCost& c : plan_.cost)
+        busy += c.forward.device_s() + c.backward.device_s(), host += c.forward.host_s + c.backward.host_s;
       const double visits = plan_.micro_batches / static_cast<double>(plan_.stages);
-      const MemberNoise n = noise_of(plan_.noise, busy * visits, host * visits - plan_.run_ahead_s, plan_.nodes_per_member);
+      const MemberNoise n =
+          noise_of(plan_.noise, busy * visits, host * visits - plan_.run_ahead_s, plan_.nodes_per_member);
       double worst = 0;
       for (int r = 0; r < replicas_; ++r) worst = r == 0 ? draw(n, 0, r) : std::max(worst, draw(n, 0, r));
       jitter = std::max(worst, -0.5 * (end - begin_s_));
@@ -316,7 +329,6 @@ class StepSimulation {
     std::vector<int> counts;
     std::vector<double> queue;
     bool transferring = false;
-    double busy_s = 0;
   };
 
   const StepPlan& plan_;

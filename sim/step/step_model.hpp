@@ -20,22 +20,23 @@ namespace tw {
 // What one stage of the pipeline costs, prepared once for many steps.
 struct StepPlan {
   int stages = 1, chunks = 1, micro_batches = 1;
-  int members = 1;             // replicas that meet at synchronisations
+  int members = 1;  // replicas that meet at synchronisations
   double nodes_per_member = 1;
   std::vector<PassCost> cost;  // [chunk * stages + stage]
   TaskCost optimizer;
   std::vector<double> gradient_bytes;  // [chunk * stages + stage]
   std::vector<double> weight_bytes;    // gathered after the optimizer, same index
   double hand_over_bytes = 0;
+  double hand_over_exposed_s = 0;  // of each visit, while the device waits for its neighbour's data
   double fixed_s = 0;
-  double run_ahead_s = 0;      // how far the host is ahead of the device when a visit begins
+  double run_ahead_s = 0;         // how far the host is ahead of the device when a visit begins
   bool meet_every_visit = false;  // FP8 scaling synchronises the replicas every micro-batch
   double gradient_overlap = 1;    // share of the gradients that may travel before backward ends
   Schedule schedule = Schedule::one_f_one_b;
   HostNoise noise;
 };
 
-StepPlan plan_step(const StepInputs& in, const ExchangeTime& exchange, const Slowdown& slowdown);
+StepPlan plan_step(const StepInputs& in, const StepNetwork& net, const Slowdown& slowdown);
 
 // One span on a stage's stream, for timelines.
 struct Span {
@@ -56,10 +57,10 @@ struct Stretch {
 struct StepOutcome {
   double time_s = 0;
   Stretch forward, backward;
-  Breakdown breakdown;                       // of the stage that is busiest
-  std::vector<ActivityTimes> stage_activity; // seconds by activity, a GPU of each stage; the rest of the step is spin
+  Breakdown breakdown;                        // of the stage that is busiest
+  std::vector<ActivityTimes> stage_activity;  // seconds by activity, a GPU of each stage; the rest of the step is spin
   double jitter_s = 0;
-  double fabric_bytes = 0;                   // payload handed to the engine
+  double fabric_bytes = 0;  // payload handed to the engine
 };
 
 // Simulates one step from the engine's present time on. `replicas` = 1 draws maxima over members; = members draws each

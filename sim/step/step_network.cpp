@@ -15,12 +15,12 @@ using network::Rank;
 
 // A kernel that the host has issued ahead starts without the launch that a lone call pays for.
 constexpr double kIssuedFloor_s = 10e-6;
-constexpr int kBuckets = 8;
 
 // Where each rank of the grid stands.
 class RankGrid {
  public:
-  RankGrid(const Plan& plan, const Fabric& fabric, const std::vector<int>& nodes) : plan_(plan), fabric_(fabric), nodes_(nodes) {}
+  RankGrid(const Plan& plan, const Fabric& fabric, const std::vector<int>& nodes)
+      : plan_(plan), fabric_(fabric), nodes_(nodes) {}
   Rank at(int tp, int cp, int dp, int pp) const {
     const int r = tp + plan_.tp * (cp + plan_.cp * (dp + plan_.dp * pp));
     return {nodes_[static_cast<size_t>(r / fabric_.gpus)], r % fabric_.gpus};
@@ -94,20 +94,22 @@ ExchangeTime exchange_times(const RankGrid& grid, double round_s, std::shared_pt
     if (!fresh) return at->second;
     const Group& g = what == Exchange::cp_exchange ? *cp : what == Exchange::ep_all_to_all ? *ep : *tp;
     const Collective op = what == Exchange::tp_reduce_scatter ? Collective::reduce_scatter
-                         : what == Exchange::tp_all_reduce   ? Collective::all_reduce
-                         : what == Exchange::ep_all_to_all   ? Collective::all_to_all
-                         : what == Exchange::cp_exchange     ? Collective::send_recv
-                                                             : Collective::all_gather;
+                          : what == Exchange::tp_all_reduce   ? Collective::all_reduce
+                          : what == Exchange::ep_all_to_all   ? Collective::all_to_all
+                          : what == Exchange::cp_exchange     ? Collective::send_recv
+                                                              : Collective::all_gather;
     const auto ranks = static_cast<int>(g.groups.front().size());
     if (ranks < 2) return 0.0;
-    const double time_s = g.inside ? collectives->domain_time_s(op, ranks, bytes) : collectives->cost(op, g.groups, bytes).time_s;
+    const double time_s =
+        g.inside ? collectives->domain_time_s(op, ranks, bytes) : collectives->cost(op, g.groups, bytes).time_s;
     return at->second = what == Exchange::cp_exchange ? std::max(time_s, round_s) : time_s;
   };
 }
 
 }  // namespace
 
-StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const std::vector<int>& nodes, int replicas) {
+StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const std::vector<int>& nodes,
+                               int replicas) {
   const Plan& plan = *in.plan;
   StepNetwork net;
   network::CollectiveOptions options;
@@ -118,8 +120,10 @@ StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const
   const RankGrid grid(plan, fabric, nodes);
   net.exchange = exchange_times(grid, in.software->cp_round.value(), collectives);
 
-  const auto add = [&](const std::string& name, Collective op, const std::vector<std::vector<Rank>>& groups, double bytes) {
+  const auto add = [&](const std::string& name, Collective op, const std::vector<std::vector<Rank>>& groups,
+                       double bytes) {
     network::CollectiveCost cost = collectives->cost(op, groups, bytes);
+    if (op == Collective::send_recv) net.hand_over_s = std::max(net.hand_over_s, cost.time_s);
     cost.load.name = name;
     net.classes.push_back(std::move(cost.load));
     return static_cast<int>(net.classes.size()) - 1;
@@ -130,25 +134,34 @@ StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const
       const auto groups = grid.gradient_groups(s);
       double bytes = 0;
       if (in.workload != nullptr)
-        bytes = in.workload->gradients.value() / kBuckets;
+        bytes = in.workload->gradients.value() / gradient_buckets;
       else
-        for (int c = 0; c < plan.vp; ++c) bytes += chunk_gradient_bytes(in, c * plan.pp + s) / plan.vp / kBuckets;
-      net.gradient_exchange.push_back(add("gradients of stage " + std::to_string(s), sharded ? Collective::reduce_scatter : Collective::all_reduce, groups, bytes));
-      net.weight_gather.push_back(sharded ? add("weights of stage " + std::to_string(s), Collective::all_gather, groups, bytes) : -1);
+        for (int c = 0; c < plan.vp; ++c)
+          bytes += chunk_gradient_bytes(in, c * plan.pp + s) / plan.vp / gradient_buckets;
+      net.gradient_exchange.push_back(add("gradients of stage " + std::to_string(s),
+                                          sharded ? Collective::reduce_scatter : Collective::all_reduce, groups,
+                                          bytes));
+      net.weight_gather.push_back(
+          sharded ? add("weights of stage " + std::to_string(s), Collective::all_gather, groups, bytes) : -1);
     }
   }
   if (plan.pp > 1) {
-    const double bytes = 2 * local_tokens(*in.training, plan) * static_cast<double>(in.network->hidden) / (plan.sequence_parallel ? plan.tp : 1);
+    const double bytes = 2 * local_tokens(*in.training, plan) * static_cast<double>(in.network->hidden) /
+                         (plan.sequence_parallel ? plan.tp : 1);
     for (int s = 0; s < plan.pp; ++s) {
       net.forward_hand_over.emplace_back();
       net.backward_hand_over.emplace_back();
       const int next = (s + 1) % plan.pp, before = (s + plan.pp - 1) % plan.pp;
       const bool wraps = plan.vp > 1;
       for (int r = 0; r < replicas; ++r) {
-        net.forward_hand_over.back().push_back(
-            next == 0 && !wraps ? -1 : add("activations of stage " + std::to_string(s), Collective::send_recv, grid.hand_over_pairs(r, s, next), bytes));
-        net.backward_hand_over.back().push_back(
-            s == 0 && !wraps ? -1 : add("gradients to stage " + std::to_string(before), Collective::send_recv, grid.hand_over_pairs(r, s, before), bytes));
+        net.forward_hand_over.back().push_back(next == 0 && !wraps ? -1
+                                                                   : add("activations of stage " + std::to_string(s),
+                                                                         Collective::send_recv,
+                                                                         grid.hand_over_pairs(r, s, next), bytes));
+        net.backward_hand_over.back().push_back(s == 0 && !wraps ? -1
+                                                                 : add("gradients to stage " + std::to_string(before),
+                                                                       Collective::send_recv,
+                                                                       grid.hand_over_pairs(r, s, before), bytes));
       }
     }
   }

@@ -11,13 +11,17 @@
 
 namespace tw {
 
+// Buckets that the gradients of one chunk travel in: enough to overlap, few enough to stay cheap.
+inline constexpr int gradient_buckets = 8;
+
 struct StepNetwork {
   std::vector<network::Link> links;
   std::vector<network::LoadClass> classes;
   // Class of the hand-over from stage s to its neighbour, per replica; -1 where there is none.
   std::vector<std::vector<int>> forward_hand_over, backward_hand_over;  // [stage][replica]
-  std::vector<int> gradient_exchange;  // [stage]; -1 when dp x cp = 1
-  std::vector<int> weight_gather;      // [stage]; sharded optimizers only
+  std::vector<int> gradient_exchange;                                   // [stage]; -1 when dp x cp = 1
+  std::vector<int> weight_gather;                                       // [stage]; sharded optimizers only
+  double hand_over_s = 0;                                               // one hand-over alone, the slowest of them
   ExchangeTime exchange;
 };
 

@@ -29,8 +29,8 @@ struct Phase {
 };
 
 struct NodeGroup {
-  std::string role;         // "train", "evaluate"
-  std::vector<int> nodes;   // indices of the cluster's nodes
+  std::string role;        // "train", "evaluate"
+  std::vector<int> nodes;  // indices of the cluster's nodes
   std::vector<Phase> phases;
 };
 

@@ -42,45 +42,98 @@ class Reader {
   size_t at_ = 0;
 };
 
-template <class A> void fields(A& a, PlanResult& r) { a(r.nodes, r.gpus, r.tp, r.pp, r.vp, r.cp, r.dp, r.ep, r.mbs, r.gbs, r.ga); }
-template <class A> void fields(A& a, Breakdown& r) { a(r.compute, r.host, r.tp, r.cp, r.pp, r.dp, r.ep, r.bubble, r.optimizer, r.jitter, r.other); }
-template <class A> void fields(A& a, StepResult& r) { a(r.time_s, r.tokens_per_s, r.samples_per_s, r.mfu, r.breakdown_s); }
-template <class A> void fields(A& a, MemoryResult& r) { a(r.per_gpu_bytes, r.capacity_bytes, r.parts_bytes); }
-template <class A> void fields(A& a, Distribution& r) { a(r.mean, r.sd, r.p5, r.p50, r.p95, r.olympic, r.official); }
-template <class A> void fields(A& a, RunResult& r) {
+template <class A>
+void fields(A& a, PlanResult& r) {
+  a(r.nodes, r.gpus, r.tp, r.pp, r.vp, r.cp, r.dp, r.ep, r.mbs, r.gbs, r.ga);
+}
+template <class A>
+void fields(A& a, Breakdown& r) {
+  a(r.compute, r.host, r.tp, r.cp, r.pp, r.dp, r.ep, r.bubble, r.optimizer, r.jitter, r.other);
+}
+template <class A>
+void fields(A& a, StepResult& r) {
+  a(r.time_s, r.tokens_per_s, r.samples_per_s, r.mfu, r.breakdown_s);
+}
+template <class A>
+void fields(A& a, MemoryResult& r) {
+  a(r.per_gpu_bytes, r.capacity_bytes, r.parts_bytes);
+}
+template <class A>
+void fields(A& a, Distribution& r) {
+  a(r.mean, r.sd, r.p5, r.p50, r.p95, r.olympic, r.official);
+}
+template <class A>
+void fields(A& a, RunResult& r) {
   a(r.time_to_train_s, r.steps, r.samples, r.evaluations, r.eval_s, r.eval_first_s, r.init_s, r.first_step_s, r.wait_s,
     r.checkpoint_s, r.lost_s, r.days_per_1T_tokens);
 }
-template <class A> void fields(A& a, NodePowerResult& r) { a(r.node, r.mean_w, r.peak_w, r.dc_j); }
-template <class A> void fields(A& a, PowerResult& r) {
+template <class A>
+void fields(A& a, NodePowerResult& r) {
+  a(r.node, r.mean_w, r.peak_w, r.dc_j);
+}
+template <class A>
+void fields(A& a, PowerResult& r) {
   a(r.mean, r.min, r.max, r.steady, r.idle, r.wait, r.evaluation, r.gpu_steady, r.per_node, r.network_w,
     r.network_w_per_node, r.network_rule, r.network_w_by_rule, r.peak_bus_w, r.shelf_headroom);
 }
-template <class A> void fields(A& a, EnergyResult& r) {
+template <class A>
+void fields(A& a, EnergyResult& r) {
   a(r.nodes_dc_j, r.network_j, r.total_dc_j, r.rectifier_loss_j, r.total_ac_j, r.facility_j, r.ppue_j, r.rcp_factor);
 }
-template <class A> void fields(A& a, CarbonResult& r) { a(r.kg_co2e, r.kg_co2e_mlperf_v4_0, r.intensity_kg_per_kwh); }
-template <class A> void fields(A& a, ReferenceRow& r) { a(r.quantity, r.unit, r.kind, r.measured, r.predicted, r.error_pct); }
-template <class A> void fields(A& a, ReferenceResult& r) { a(r.source, r.rows); }
-template <class A> void fields(A& a, PowerSeries& r) { a(r.time_s, r.mean_w, r.p5_w, r.p95_w); }
-template <class A> void fields(A& a, ActivityTimes& r) {
+template <class A>
+void fields(A& a, CarbonResult& r) {
+  a(r.kg_co2e, r.kg_co2e_mlperf_v4_0, r.intensity_kg_per_kwh);
+}
+template <class A>
+void fields(A& a, ReferenceRow& r) {
+  a(r.quantity, r.unit, r.kind, r.measured, r.predicted, r.error_pct);
+}
+template <class A>
+void fields(A& a, ReferenceResult& r) {
+  a(r.source, r.rows);
+}
+template <class A>
+void fields(A& a, PowerSeries& r) {
+  a(r.time_s, r.mean_w, r.p5_w, r.p95_w);
+}
+template <class A>
+void fields(A& a, ActivityTimes& r) {
   for (size_t i = 0; i < kActivities; ++i) a(r[static_cast<Activity>(i)]);
 }
-template <class A> void fields(A& a, PhasePart& r) { a(r.share, r.shares); }
-template <class A> void fields(A& a, Phase& r) { a(r.kind, r.begin_s, r.end_s, r.shares, r.steps, r.parts); }
-template <class A> void fields(A& a, NodeGroup& r) { a(r.role, r.nodes, r.phases); }
-template <class A> void fields(A& a, Timeline& r) { a(r.run_begin_s, r.run_end_s, r.groups); }
-template <class A> void fields(A& a, Result& r) {
+template <class A>
+void fields(A& a, PhasePart& r) {
+  a(r.share, r.shares);
+}
+template <class A>
+void fields(A& a, Phase& r) {
+  a(r.kind, r.begin_s, r.end_s, r.shares, r.steps, r.parts);
+}
+template <class A>
+void fields(A& a, NodeGroup& r) {
+  a(r.role, r.nodes, r.phases);
+}
+template <class A>
+void fields(A& a, Timeline& r) {
+  a(r.run_begin_s, r.run_end_s, r.groups);
+}
+template <class A>
+void fields(A& a, Result& r) {
   a(r.scenario, r.seed, r.inputs_sha256, r.plan, r.step, r.memory, r.run, r.power, r.energy, r.energy_mlperf_v4_0,
     r.carbon, r.cost, r.reference, r.warnings, r.error, r.timeline, r.series);
 }
 
-template <class T> struct IsVector : std::false_type {};
-template <class T> struct IsVector<std::vector<T>> : std::true_type {};
-template <class T> struct IsOptional : std::false_type {};
-template <class T> struct IsOptional<std::optional<T>> : std::true_type {};
-template <class T> struct IsMap : std::false_type {};
-template <class T> struct IsMap<std::map<std::string, T>> : std::true_type {};
+template <class T>
+struct IsVector : std::false_type {};
+template <class T>
+struct IsVector<std::vector<T>> : std::true_type {};
+template <class T>
+struct IsOptional : std::false_type {};
+template <class T>
+struct IsOptional<std::optional<T>> : std::true_type {};
+template <class T>
+struct IsMap : std::false_type {};
+template <class T>
+struct IsMap<std::map<std::string, T>> : std::true_type {};
 
 template <class T>
 void Writer::one(T& v) {

@@ -15,8 +15,9 @@ namespace {
 // Everything that one value cannot tell by itself: what belongs together, what divides, what fits the cluster.
 void check_scenario(Scenario& s, const ReadContext& root) {
   if (s.network.has_value() == s.workload.has_value())
-    root.fault(s.network ? "both \"network\" and \"workload\" are given" : "neither \"network\" nor \"workload\" is given",
-               "exactly one: a transformer or a profiled workload");
+    root.fault(
+        s.network ? "both \"network\" and \"workload\" are given" : "neither \"network\" nor \"workload\" is given",
+        "exactly one: a transformer or a profiled workload");
   if (s.network && !s.training)
     root.fault("missing key \"training\" (how the transformer is trained)", "at least {\"sequence\": 8192}");
   const ReadContext plan = root.at("plan");
@@ -25,7 +26,9 @@ void check_scenario(Scenario& s, const ReadContext& root) {
   complete_plan(s.plan, s.cluster.node.gpus, plan);
   if (s.network && s.training) {
     if (s.network->kv_heads > 0 && s.network->heads % s.network->kv_heads != 0)
-      root.at("network").at("kv_heads").fault(fmt::format("{} key/value heads do not divide {} heads", s.network->kv_heads, s.network->heads));
+      root.at("network")
+          .at("kv_heads")
+          .fault(fmt::format("{} key/value heads do not divide {} heads", s.network->kv_heads, s.network->heads));
     check_plan(s.plan, *s.network, *s.training, s.cluster.node.gpus, plan);
     if (s.training->precision == Precision::fp8 && s.cluster.node.accelerator.peak_fp8.value() <= 0)
       root.at("training").at("precision").fault(fmt::format("{} has no FP8", s.cluster.node.accelerator.name), "bf16");
@@ -37,7 +40,10 @@ void check_scenario(Scenario& s, const ReadContext& root) {
       std::vector<std::string> known;
       for (const auto& entry : Choices<Activity>::table()) known.push_back(entry.first);
       if (std::find(known.begin(), known.end(), name) == known.end())
-        root.at("workload").at("activities").at(name).fault(fmt::format("unknown activity \"{}\"", name), suggest(name, known));
+        root.at("workload")
+            .at("activities")
+            .at(name)
+            .fault(fmt::format("unknown activity \"{}\"", name), suggest(name, known));
     }
     if (sum > 1 + 1e-9)
       root.at("workload").at("activities").fault(fmt::format("the shares add up to {:.3f}", sum), "at most 1");
@@ -71,12 +77,15 @@ LoadedScenario finish(const Document& document, const std::string& file, Faults&
 
 }  // namespace
 
-LoadedScenario load_scenario(const std::string& file, const std::vector<std::string>& overrides, Faults& faults, bool explain) {
+LoadedScenario load_scenario(const std::string& file, const std::vector<std::string>& overrides, Faults& faults,
+                             bool explain) {
   return finish(Document::load(file, description<Scenario>().info(), overrides, faults), file, faults, explain);
 }
 
-LoadedScenario scenario_from_text(const std::string& text, const std::string& name, const std::vector<std::string>& overrides, Faults& faults) {
-  return finish(Document::from_text(text, name, description<Scenario>().info(), overrides, faults), name, faults, false);
+LoadedScenario scenario_from_text(const std::string& text, const std::string& name,
+                                  const std::vector<std::string>& overrides, Faults& faults) {
+  return finish(Document::from_text(text, name, description<Scenario>().info(), overrides, faults), name, faults,
+                false);
 }
 
 }  // namespace tw

@@ -43,19 +43,23 @@ MemoryResult memory_of(const Scenario& s) {
   for (int stage = 0; stage < s.plan.pp; ++stage)
     in_flight.push_back(micro_batches_in_flight(s.plan.schedule, stage, s.plan.pp, s.plan.vp, s.plan.ga()));
   const auto stages = memory_of_stages(*s.network, *s.training, s.plan, s.software, layers, in_flight);
-  const auto most = std::max_element(stages.begin(), stages.end(), [](const auto& a, const auto& b) { return a.total() < b.total(); });
+  const auto most = std::max_element(stages.begin(), stages.end(),
+                                     [](const auto& a, const auto& b) { return a.total() < b.total(); });
   r.per_gpu_bytes = most->total();
   r.parts_bytes = most->parts();
   if (*r.per_gpu_bytes > *r.capacity_bytes) {
     std::string table;
     for (const auto& [part, size] : r.parts_bytes) table += fmt::format("\n  {:<12} {:8.2f} GiB", part, size / gib);
-    throw DoesNotFit(fmt::format("{}: out of memory: {:.2f} GiB of {:.2f} GiB on each GPU of pipeline stage {}{}", s.name,
-                                 *r.per_gpu_bytes / gib, *r.capacity_bytes / gib, most - stages.begin(), table));
+    throw DoesNotFit(fmt::format("{}: out of memory: {:.2f} GiB of {:.2f} GiB on each GPU of pipeline stage {}{}",
+                                 s.name, *r.per_gpu_bytes / gib, *r.capacity_bytes / gib, most - stages.begin(),
+                                 table));
   }
   return r;
 }
 
-double sample_tokens(const Scenario& s) { return s.training ? static_cast<double>(s.training->sequence) : 1; }
+double sample_tokens(const Scenario& s) {
+  return s.training ? static_cast<double>(s.training->sequence) : 1;
+}
 
 StepResult step_of(const Scenario& s, const SimulatedRun& run) {
   StepResult r;
@@ -72,7 +76,9 @@ StepResult step_of(const Scenario& s, const SimulatedRun& run) {
   return r;
 }
 
-double quantile_of(const std::vector<double>& sorted, double q) { return quantile(sorted, q); }
+double quantile_of(const std::vector<double>& sorted, double q) {
+  return quantile(sorted, q);
+}
 
 Distribution distribution_of(std::vector<double> times, double rcp_factor) {
   Distribution d;
@@ -98,7 +104,8 @@ EnergyResult energy_of(const EnergyWindow& w, const FacilityEnergy& f) {
   return r;
 }
 
-void fill_power(Result& r, const Scenario& s, const PowerRun& power, const Fabric& fabric, const std::vector<int>& nodes) {
+void fill_power(Result& r, const Scenario& s, const PowerRun& power, const Fabric& fabric,
+                const std::vector<int>& nodes) {
   PowerResult& p = r.power;
   p.mean = power.mean_w, p.min = power.min_w, p.max = power.max_w, p.steady = power.steady_w, p.idle = power.idle_w;
   p.wait = power.wait_w, p.evaluation = power.evaluation_w, p.gpu_steady = power.gpu_steady_w;
@@ -115,9 +122,11 @@ void fill_power(Result& r, const Scenario& s, const PowerRun& power, const Fabri
 void warn_about(Result& r, const Scenario& s) {
   const Accelerator& a = s.cluster.node.accelerator;
   if (!a.transferred_from.empty())
-    r.warnings.push_back(fmt::format("{}: efficiencies are transferred from {}, not measured", a.name, a.transferred_from));
+    r.warnings.push_back(
+        fmt::format("{}: efficiencies are transferred from {}, not measured", a.name, a.transferred_from));
   if (s.network && s.network->layers % (s.plan.pp * s.plan.vp) != 0)
-    r.warnings.push_back(fmt::format("{} layers do not divide into {} chunks: uneven stages", s.network->layers, s.plan.pp * s.plan.vp));
+    r.warnings.push_back(
+        fmt::format("{} layers do not divide into {} chunks: uneven stages", s.network->layers, s.plan.pp * s.plan.vp));
 }
 
 }  // namespace
@@ -132,7 +141,12 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   r.memory = memory_of(s);
 
   RunInputs in;
-  in.step = {s.network ? &*s.network : nullptr, s.training ? &*s.training : nullptr, s.workload ? &*s.workload : nullptr, &s.cluster, &s.software, &s.plan};
+  in.step = {s.network ? &*s.network : nullptr,
+             s.training ? &*s.training : nullptr,
+             s.workload ? &*s.workload : nullptr,
+             &s.cluster,
+             &s.software,
+             &s.plan};
   in.run = &s.run;
   const int replicas = options.level >= 2 && s.network ? s.plan.dp : 1;
   const Fabric fabric = build_fabric(s.cluster);
@@ -143,7 +157,8 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   std::vector<double> times;
   SimulatedRun run = play_run(in, model, *engine, options.seed);
   times.push_back(run.time_s);
-  for (int i = 1; i < options.runs; ++i) times.push_back(play_run(in, model, *engine, options.seed + static_cast<uint64_t>(i)).time_s);
+  for (int i = 1; i < options.runs; ++i)
+    times.push_back(play_run(in, model, *engine, options.seed + static_cast<uint64_t>(i)).time_s);
 
   r.step = step_of(s, run);
   r.run.time_to_train_s = distribution_of(std::move(times), s.run.mlperf_v4_0.rcp_factor);
@@ -161,7 +176,8 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   fill_power(r, s, power, fabric, nodes);
   const EnergyWindow window = run_window(power, r.power.network_w);
   const MlperfWindow& m = s.run.mlperf_v4_0;
-  const EnergyWindow scored = mlperf_window(s.cluster, power, r.power.network_w, m.meter_before.value(), m.meter_after.value(), m.rcp_factor);
+  const EnergyWindow scored =
+      mlperf_window(s.cluster, power, r.power.network_w, m.meter_before.value(), m.meter_after.value(), m.rcp_factor);
   const FacilityEnergy facility = facility_energy(s.site, window), scored_facility = facility_energy(s.site, scored);
   r.energy = energy_of(window, facility);
   r.energy_mlperf_v4_0 = energy_of(scored, scored_facility);
@@ -175,13 +191,14 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   return r;
 }
 
-std::vector<Outcome> simulate_all(const std::vector<LoadedScenario>& scenarios, const SimulationOptions& options, int jobs,
-                                  double deadline_s, const std::function<void(size_t, size_t)>& progress) {
+std::vector<Outcome> simulate_all(const std::vector<LoadedScenario>& scenarios, const SimulationOptions& options,
+                                  int jobs, double deadline_s, const std::function<void(size_t, size_t)>& progress) {
   ChildOptions children;
   children.jobs = jobs;
   children.deadline_s = deadline_s;
   children.progress = progress;
-  const auto answers = in_children(scenarios.size(), [&](size_t i) { return to_bytes(simulate(scenarios[i], options)); }, children);
+  const auto answers = in_children(
+      scenarios.size(), [&](size_t i) { return to_bytes(simulate(scenarios[i], options)); }, children);
   std::vector<Outcome> outcomes;
   for (size_t i = 0; i < answers.size(); ++i) {
     Outcome o;

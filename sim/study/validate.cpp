@@ -95,6 +95,8 @@ LoadedSuite load_suite(const std::string& name, Faults& faults) {
   const Document document = Document::load(file, description<Suite>().info(), {}, faults);
   loaded.suite = read<Suite>(document, faults);
   if (faults.size() != before) return loaded;
+  for (const SuiteTable& table : loaded.suite.tables)
+    for (SuiteCase& c : expand_table(table)) loaded.suite.cases.push_back(std::move(c));
   check_rows(loaded.suite, document.origin("").file, faults);
   for (const SuiteCase& c : loaded.suite.cases) {
     std::vector<std::string> overrides = loaded.suite.set;

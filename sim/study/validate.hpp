@@ -11,6 +11,7 @@
 #include "core/describe.hpp"
 #include "study/result.hpp"
 #include "study/simulate.hpp"
+#include "study/table_cases.hpp"
 
 namespace tw {
 
@@ -64,13 +65,17 @@ struct Suite {
   int runs = 1;
   std::vector<std::string> set;
   std::vector<SuiteCase> cases;
+  std::vector<SuiteTable> tables;
+  std::optional<double> mape_bound_pct;  // of the predicted rows together
   static void describe(Description<Suite>& d) {
     d.object("suite", "Measured rows that the simulator is held against.");
     d.required("name", &Suite::name, "name of the suite");
     d.optional("description", &Suite::description, "what is measured, and what was fitted");
     d.optional("runs", &Suite::runs, "seeded runs that a prediction is the mean of", between(1, 10000));
     d.optional("set", &Suite::set, "overrides of all scenarios, /pointer=value");
-    d.required("cases", &Suite::cases, "scenarios and their rows");
+    d.optional("cases", &Suite::cases, "scenarios and their rows");
+    d.optional("tables", &Suite::tables, "cases generated from tables of measurements");
+    d.optional("mape_bound_pct", &Suite::mape_bound_pct, "largest mean absolute error of the predicted rows, in percent");
   }
 };
 

@@ -13,6 +13,9 @@ struct FabricFault {
   std::string pointer, what, allowed;
 };
 
+// Thrown by the builder when numbers multiply to more than a machine should hold; generate() makes a fault of it.
+struct FabricTooLarge {};
+
 class FabricBuilder {
  public:
   explicit FabricBuilder(const Cluster& cluster);

@@ -69,13 +69,17 @@ FabricBuilder::FabricBuilder(const Cluster& c) : cluster(c) {
   fabric.routing = c.fabric.routing;
 }
 
+constexpr size_t kMostCables = 4000000;
+
 int FabricBuilder::add_switch(std::string name, int tier, int unit, int ports) {
+  if (fabric.vertices.size() >= kMostCables) throw FabricTooLarge();
   fabric.vertices.push_back({VertexKind::network_switch, std::move(name), tier, unit,
                              ports > 0 ? ports : cluster.fabric.switches.ports, false});
   return static_cast<int>(boost::add_vertex(fabric.graph));
 }
 
 void FabricBuilder::connect(int a, int b, CableKind kind, double line_Bps, int nic) {
+  if (fabric.cables.size() >= kMostCables) throw FabricTooLarge();
   const int id = static_cast<int>(fabric.cables.size());
   const double efficiency = kind == CableKind::nvlink ? 1 : cluster.fabric.link_efficiency;
   fabric.cables.push_back({kind, a, b, line_Bps, line_Bps * efficiency, false, nic});
@@ -90,7 +94,7 @@ void FabricBuilder::connect_nic(int node, int nic, int to, double line_Bps) {
 namespace {
 
 int nodes_in_units(const FabricType& f) {
-  return f.units * f.nodes_per_unit;
+  return static_cast<int>(std::min<long long>(static_cast<long long>(f.units) * f.nodes_per_unit, 1000000000));
 }
 
 int nodes_in_torus(const FabricType& f) {
@@ -215,7 +219,13 @@ FabricBuilder generate(const Cluster& cluster) {
     boost::add_vertex(f.graph);
   }
   f.nic_cable.assign(static_cast<size_t>(f.node_count) * static_cast<size_t>(f.nics), -1);
-  kind->generate(b);
+  try {
+    kind->generate(b);
+  } catch (const FabricTooLarge&) {
+    b.fault("/fabric", fmt::format("the fabric would have more than {} switches or cables", kMostCables),
+            "a smaller one");
+    return b;
+  }
   if (b.faults.empty()) add_domains(b);
   if (b.faults.empty()) check_ports(b);
   if (b.faults.empty()) apply_changes(b);

@@ -93,10 +93,12 @@ double max_flow_Bps(const Fabric& f, const std::vector<int>& from, const std::ve
   Graph g(n + 2);
   auto capacity = boost::get(boost::edge_capacity, g);
   auto reverse = boost::get(boost::edge_reverse, g);
-  const auto arc = [&](size_t a, size_t b, double there_Bps, double back_Bps) {
+  // A reverse arc has no capacity of its own: the algorithm hands left-over flow back only along such arcs. A cable
+  // that may carry both ways is two arcs.
+  const auto arc = [&](size_t a, size_t b, double Bps) {
     const auto e = boost::add_edge(a, b, g).first, r = boost::add_edge(b, a, g).first;
-    capacity[e] = std::llround(there_Bps);
-    capacity[r] = std::llround(back_Bps);
+    capacity[e] = std::llround(Bps);
+    capacity[r] = 0;
     reverse[e] = r;
     reverse[r] = e;
   };
@@ -112,17 +114,14 @@ double max_flow_Bps(const Fabric& f, const std::vector<int>& from, const std::ve
   }
   for (const auto& [ends, bandwidth] : bundles) {
     const auto a = static_cast<size_t>(ends.first), b = static_cast<size_t>(ends.second);
-    if (ends.first >= f.node_count)
-      arc(a, b, bandwidth, bandwidth);
-    else if (side[a] == 1)
-      arc(a, b, bandwidth, 0);
-    else if (side[a] == 2)
-      arc(a, b, 0, bandwidth);
+    const bool from_switch = ends.first >= f.node_count;
+    if (from_switch || side[a] == 1) arc(a, b, bandwidth);
+    if (from_switch || side[a] == 2) arc(b, a, bandwidth);
   }
   for (int v = 0; v < f.node_count; ++v) {
     const auto u = static_cast<size_t>(v);
-    if (side[u] == 1) arc(n, u, adapters[u], 0);
-    if (side[u] == 2) arc(u, n + 1, adapters[u], 0);
+    if (side[u] == 1) arc(n, u, adapters[u]);
+    if (side[u] == 2) arc(u, n + 1, adapters[u]);
   }
   return static_cast<double>(boost::push_relabel_max_flow(g, n, n + 1));
 }

@@ -46,6 +46,10 @@ std::vector<int> place_spread(const Fabric& fabric, int nodes) {
   return list;
 }
 
+std::vector<int> place(const Fabric& fabric, Placement placement, int nodes) {
+  return placement == Placement::spread ? place_spread(fabric, nodes) : place_packed(fabric, nodes);
+}
+
 std::vector<int> place_named(const Fabric& fabric, const std::vector<std::string>& names) {
   std::map<std::string, int> known;
   std::vector<std::string> all;

@@ -1,11 +1,22 @@
 // Which nodes a job gets.
 #pragma once
 
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "topology/fabric.hpp"
 
 namespace tw {
+
+enum class Placement { packed, spread };
+template <>
+struct Choices<Placement> {
+  static std::vector<std::pair<std::string, Placement>> table() {
+    return {{"packed", Placement::packed}, {"spread", Placement::spread}};
+  }
+};
+std::vector<int> place(const Fabric& fabric, Placement placement, int nodes);
 
 // The first n nodes, unit by unit. Throws InputError when the cluster has fewer.
 std::vector<int> place_packed(const Fabric& fabric, int nodes);

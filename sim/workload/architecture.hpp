@@ -31,8 +31,8 @@ struct Architecture {
   long hidden = 0;
   long ffn = 0;
   int heads = 0;
-  int kv_heads = 0;  // 0: as many as heads
-  long head_dim = 0; // 0: hidden / heads
+  int kv_heads = 0;   // 0: as many as heads
+  long head_dim = 0;  // 0: hidden / heads
   long vocabulary = 0;
   Mlp mlp = Mlp::swiglu;
   Norm norm = Norm::rmsnorm;
@@ -41,7 +41,7 @@ struct Architecture {
   bool rotary = true;
   bool biases = false;
   double dropout = 0;
-  int experts = 0;         // 0: dense
+  int experts = 0;  // 0: dense
   int experts_per_token = 0;
   std::string source;
 
@@ -82,7 +82,7 @@ struct ProfiledWorkload {
   std::string sample = "sample";
   Time fixed, per_sample;
   Bytes gradients;
-  double overlap = 0.5;  // share of the gradient exchange hidden behind backward
+  double overlap = 0.5;                      // share of the gradient exchange hidden behind backward
   std::map<std::string, double> activities;  // shares of the step's own time
   Time evaluation_fixed, evaluation_per_sample;
   std::string source;

@@ -8,8 +8,8 @@ constexpr double kFp32 = 4;
 
 // Sizes of one layer on one rank, in elements.
 struct Sizes {
-  double tokens;      // of a micro-batch on this rank's context slice
-  double shard;       // tokens where norms and residuals are sharded over TP
+  double tokens;                  // of a micro-batch on this rank's context slice
+  double shard;                   // tokens where norms and residuals are sharded over TP
   double hidden, ffn, query, kv;  // ffn, query, kv: this rank's part
   double tp;
   Precision precision;
@@ -31,8 +31,8 @@ Sizes sizes_of(const Architecture& n, const Training& t, const Plan& p) {
 // Collects the operations of one direction.
 class Builder {
  public:
-  Builder(std::vector<Operation>& out, const Software& software, bool backward)
-      : out_(out), software_(software), backward_(backward) {}
+  Builder(std::vector<Operation>& out, const Training& training, const Software& software, bool backward)
+      : out_(out), trained_(!training.lora), software_(software), backward_(backward) {}
 
   void gemm(const char* name, Precision precision, double m, double n, double k) {
     Operation o;
@@ -70,7 +70,7 @@ class Builder {
     if (precision != Precision::fp8) return;
     Operation o;
     o.name = name;
-    o.bytes = elements * kBf16 * software_.cast_traffic;
+    o.bytes = elements * kBf16 * (software_.cast_traffic + (trained_ ? software_.cast_transpose : 0));
     if (o.bytes > 0) push(o);
   }
   void exchange(const char* name, Exchange what, double bytes) {
@@ -85,8 +85,9 @@ class Builder {
   }
   // Tensor parallelism: gather before and scatter after a pair of linear layers; without sequence parallelism one
   // all-reduce does both.
-  void tp_gather(const char* name, const Sizes& s, bool sequence_parallel) {
-    if (s.tp > 1 && sequence_parallel) exchange(name, Exchange::tp_all_gather, s.tokens * s.hidden * kBf16);
+  void tp_gather(const char* name, const Sizes& s, bool sequence_parallel, bool before_fp8 = true) {
+    const double element = before_fp8 && software_.fp8_gather && s.precision == Precision::fp8 ? 1 : kBf16;
+    if (s.tp > 1 && sequence_parallel) exchange(name, Exchange::tp_all_gather, s.tokens * s.hidden * element);
   }
   void tp_scatter(const char* name, const Sizes& s, bool sequence_parallel) {
     if (s.tp > 1)
@@ -100,6 +101,7 @@ class Builder {
     out_.push_back(std::move(o));
   }
   std::vector<Operation>& out_;
+  bool trained_;
   const Software& software_;
   bool backward_;
 };
@@ -117,7 +119,9 @@ AttentionShape attention_shape(const Architecture& n, const Training& t, const P
 
 // Adapters are skinny products that cost their memory traffic (hint 4): forward reads the input and adds to the output.
 // Dropout writes its input again, with a mask of one byte.
-double lora_dropout_bytes(const Training& t, double elements) { return t.lora->dropout > 0 ? 5 * elements : 0; }
+double lora_dropout_bytes(const Training& t, double elements) {
+  return t.lora->dropout > 0 ? 5 * elements : 0;
+}
 void lora_forward(Builder& b, const char* name, const Training& t, double tokens, double in, double out) {
   b.memory(name, kBf16 * tokens * (in + 2 * out) + lora_dropout_bytes(t, tokens * in), 5);
 }
@@ -126,7 +130,9 @@ void lora_backward(Builder& b, const char* name, const Training& t, double token
   b.memory(name, kBf16 * tokens * (2 * out + 3 * in) + lora_dropout_bytes(t, tokens * in), 8);
 }
 
-double mlp_up_factor(const Architecture& n) { return n.mlp == Mlp::swiglu ? 2 : 1; }
+double mlp_up_factor(const Architecture& n) {
+  return n.mlp == Mlp::swiglu ? 2 : 1;
+}
 
 struct MlpSizes {
   double tokens;  // routed to this rank
@@ -149,12 +155,13 @@ void forward(Builder& b, const Architecture& n, const Training& t, const Plan& p
   const double qkv = s.query + 2 * s.kv;
   b.memory("norm 1", kBf16 * s.shard * s.hidden * 2);
   b.cast("cast QKV input", s.precision, s.shard * s.hidden);
-  b.tp_gather("gather QKV input", s, sp);
+  b.tp_gather("gather QKV input", s, sp, targets < 1);  // adapters want their input in BF16
   b.gemm("QKV", s.precision, s.tokens, qkv, s.hidden);
   if (targets >= 1) lora_forward(b, "LoRA QKV", t, s.tokens, s.hidden, qkv);
   if (n.rotary) b.memory("rotary", kBf16 * s.tokens * (s.query + s.kv) * 2, 2);
   // Keys and values go round the ring, one slice a round.
-  for (int round = 1; round < p.cp; ++round) b.exchange("CP exchange", Exchange::cp_exchange, kBf16 * s.tokens * 2 * s.kv);
+  for (int round = 1; round < p.cp; ++round)
+    b.exchange("CP exchange", Exchange::cp_exchange, kBf16 * s.tokens * 2 * s.kv);
   b.attention("attention", attention_shape(n, t, p), software.fp8_attention && s.precision == Precision::fp8);
   if (p.cp > 1) b.memory("merge CP parts", p.cp * s.tokens * s.query * (kBf16 + 2 * kFp32), 4 * p.cp);
   b.cast("cast projection input", s.precision, s.tokens * s.query);
@@ -169,7 +176,7 @@ void forward(Builder& b, const Architecture& n, const Training& t, const Plan& p
     b.memory("router and permutation", kBf16 * m.tokens * s.hidden * 2, 6);
     if (p.ep > 1) b.exchange("dispatch", Exchange::ep_all_to_all, kBf16 * m.tokens * s.hidden / (sp ? s.tp : 1));
   }
-  b.tp_gather("gather MLP input", s, sp);
+  b.tp_gather("gather MLP input", s, sp, targets < 3);
   mlp_gemms(b, "MLP up", s.precision, m, mlp_up_factor(n) * s.ffn, s.hidden);
   if (targets >= 3) lora_forward(b, "LoRA MLP up", t, s.tokens, s.hidden, mlp_up_factor(n) * s.ffn);
   b.memory(n.mlp == Mlp::swiglu ? "SwiGLU" : "GELU", kBf16 * m.tokens * s.ffn * (mlp_up_factor(n) + 1));
@@ -196,15 +203,17 @@ void backward(Builder& b, const Architecture& n, const Training& t, const Plan& 
     if (p.ep > 1)
       b.exchange("combine gradient", Exchange::ep_all_to_all, kBf16 * m.tokens * s.hidden / (sp ? s.tp : 1));
   }
-  b.tp_gather("gather MLP gradient", s, sp);
+  b.tp_gather("gather MLP gradient", s, sp, targets < 4);
   b.cast("cast MLP down gradient", s.precision, m.tokens * s.hidden);
   mlp_gemms(b, "MLP down input gradient", s.precision, m, s.ffn, s.hidden);
-  if (trained) mlp_gemms(b, "MLP down weight gradient", s.precision, {s.hidden * m.groups, m.groups}, s.ffn, m.tokens / m.groups);
+  if (trained)
+    mlp_gemms(b, "MLP down weight gradient", s.precision, {s.hidden * m.groups, m.groups}, s.ffn, m.tokens / m.groups);
   if (targets >= 4) lora_backward(b, "LoRA MLP down", t, s.tokens, s.ffn, s.hidden);
   b.memory("MLP activation gradient", kBf16 * m.tokens * s.ffn * (2 * mlp_up_factor(n) + 1));
   b.cast("cast MLP up gradient", s.precision, m.tokens * up);
   mlp_gemms(b, "MLP up input gradient", s.precision, m, s.hidden, up);
-  if (trained) mlp_gemms(b, "MLP up weight gradient", s.precision, {up * m.groups, m.groups}, s.hidden, m.tokens / m.groups);
+  if (trained)
+    mlp_gemms(b, "MLP up weight gradient", s.precision, {up * m.groups, m.groups}, s.hidden, m.tokens / m.groups);
   if (targets >= 3) lora_backward(b, "LoRA MLP up", t, s.tokens, s.hidden, up);
   b.tp_scatter("scatter MLP input gradient", s, sp);
   if (n.experts > 0) {
@@ -214,7 +223,7 @@ void backward(Builder& b, const Architecture& n, const Training& t, const Plan& 
   }
   b.memory("norm 2 gradient and residual", kBf16 * s.shard * s.hidden * 4.5, 2);
   if (n.dropout > 0) b.memory("dropout 1 gradient", kBf16 * s.shard * s.hidden * 2.5);
-  b.tp_gather("gather projection gradient", s, sp);
+  b.tp_gather("gather projection gradient", s, sp, targets < 2);
   b.cast("cast projection gradient", s.precision, s.tokens * s.hidden);
   b.gemm("projection input gradient", s.precision, s.tokens, s.query, s.hidden);
   if (trained) b.gemm("projection weight gradient", s.precision, s.hidden, s.query, s.tokens);
@@ -235,26 +244,29 @@ void backward(Builder& b, const Architecture& n, const Training& t, const Plan& 
 
 }  // namespace
 
-double local_tokens(const Training& t, const Plan& p) { return static_cast<double>(t.sequence) * p.mbs / p.cp; }
+double local_tokens(const Training& t, const Plan& p) {
+  return static_cast<double>(t.sequence) * p.mbs / p.cp;
+}
 
 LayerOperations layer_operations(const Architecture& n, const Training& t, const Plan& p, const Software& software) {
   LayerOperations ops;
-  Builder f(ops.forward, software, false), b(ops.backward, software, true);
+  Builder f(ops.forward, t, software, false), b(ops.backward, t, software, true);
   forward(f, n, t, p, software);
-  Builder again(ops.backward, software, false);
+  Builder again(ops.backward, t, software, false);
   if (t.recompute == Recompute::full) forward(again, n, t, p, software);
   if (t.recompute == Recompute::selective) again.attention("attention again", attention_shape(n, t, p), false);
   backward(b, n, t, p, software);
   return ops;
 }
 
-LayerOperations embedding_operations(const Architecture& n, const Training& t, const Plan& p, const Software& software) {
+LayerOperations embedding_operations(const Architecture& n, const Training& t, const Plan& p,
+                                     const Software& software) {
   LayerOperations ops;
   const Sizes s = sizes_of(n, t, p);
-  Builder f(ops.forward, software, false), b(ops.backward, software, true);
+  Builder f(ops.forward, t, software, false), b(ops.backward, t, software, true);
   f.memory("embedding", kBf16 * s.tokens * s.hidden * 2, 2);
   f.tp_scatter("scatter embedding", s, p.sequence_parallel);
-  b.tp_gather("gather embedding gradient", s, p.sequence_parallel);
+  b.tp_gather("gather embedding gradient", s, p.sequence_parallel, false);
   if (!t.lora) b.memory("embedding gradient", kBf16 * s.tokens * s.hidden * 3, 2);
   return ops;
 }
@@ -263,9 +275,9 @@ LayerOperations head_operations(const Architecture& n, const Training& t, const 
   LayerOperations ops;
   const Sizes s = sizes_of(n, t, p);
   const double vocabulary = static_cast<double>(n.vocabulary) / s.tp;
-  Builder f(ops.forward, software, false), b(ops.backward, software, true);
+  Builder f(ops.forward, t, software, false), b(ops.backward, t, software, true);
   f.memory("final norm", kBf16 * s.shard * s.hidden * 2);
-  f.tp_gather("gather head input", s, p.sequence_parallel);
+  f.tp_gather("gather head input", s, p.sequence_parallel, false);
   f.gemm("head", Precision::bf16, s.tokens, vocabulary, s.hidden);
   // The loss works on FP32 logits: cast, maximum, exponentials and sum, all over the vocabulary.
   f.memory("loss", s.tokens * vocabulary * (kBf16 + 3 * kFp32), 6);

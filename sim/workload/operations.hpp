@@ -22,14 +22,14 @@ struct Operation {
   std::string name;
   OperationKind kind = OperationKind::memory;
   Activity activity = Activity::memory_bound;
-  double m = 0, n = 0, k = 0;           // gemm: m x k by k x n
+  double m = 0, n = 0, k = 0;  // gemm: m x k by k x n
   Precision precision = Precision::bf16;
-  AttentionShape attention;             // attention
-  bool backward = false;                // part of the backward pass
-  double bytes = 0;                     // memory: read plus written; exchange: full buffer of a rank
+  AttentionShape attention;  // attention
+  bool backward = false;     // part of the backward pass
+  double bytes = 0;          // memory: read plus written; exchange: full buffer of a rank
   double flops = 0;
   Exchange exchange = Exchange::none;
-  int launches = 1;                     // kernels the host issues for it
+  int launches = 1;  // kernels the host issues for it
 };
 
 struct LayerOperations {

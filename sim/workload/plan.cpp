@@ -18,8 +18,9 @@ std::string nearest_divisors(long n, long wanted) {
       divisors.push_back(d);
       if (d != n / d) divisors.push_back(n / d);
     }
-  std::sort(divisors.begin(), divisors.end(),
-            [&](long a, long b) { return std::abs(a - wanted) != std::abs(b - wanted) ? std::abs(a - wanted) < std::abs(b - wanted) : a < b; });
+  std::sort(divisors.begin(), divisors.end(), [&](long a, long b) {
+    return std::abs(a - wanted) != std::abs(b - wanted) ? std::abs(a - wanted) < std::abs(b - wanted) : a < b;
+  });
   divisors.resize(std::min<size_t>(3, divisors.size()));
   std::sort(divisors.begin(), divisors.end());
   std::vector<std::string> texts;
@@ -56,18 +57,18 @@ void complete_plan(Plan& plan, int gpus_per_node, const ReadContext& at) {
   const long per_step = static_cast<long>(plan.mbs) * plan.dp;
   if (plan.gbs % per_step != 0 || plan.gbs < per_step) {
     const long below = plan.gbs / per_step * per_step, above = below + per_step;
-    at.at("gbs").fault(fmt::format("gbs = {} is not a multiple of mbs x dp = {} x {}", plan.gbs, plan.mbs, plan.dp),
-                       below > 0 ? fmt::format("nearest valid: {} or {}", below, above)
-                                 : fmt::format("nearest valid: {}", above));
+    at.at("gbs").fault(
+        fmt::format("gbs = {} is not a multiple of mbs x dp = {} x {}", plan.gbs, plan.mbs, plan.dp),
+        below > 0 ? fmt::format("nearest valid: {} or {}", below, above) : fmt::format("nearest valid: {}", above));
   }
   if (plan.vp > 1 && plan.pp == 1)
     at.at("vp").fault(fmt::format("vp = {} needs pipeline parallelism", plan.vp), "pp above 1, or vp = 1");
   if (plan.vp > 1 && plan.schedule == Schedule::gpipe)
     at.at("schedule").fault("gpipe has no interleaved form", "1f1b, or vp = 1");
   if (plan.vp > 1 && plan.gbs % per_step == 0 && (plan.gbs / per_step) % plan.pp != 0)
-    at.at("gbs").fault(fmt::format("interleaved 1F1B needs micro-batches ({}) in multiples of pp = {}",
-                                   plan.gbs / per_step, plan.pp),
-                       fmt::format("gbs in multiples of {}", per_step * plan.pp));
+    at.at("gbs").fault(
+        fmt::format("interleaved 1F1B needs micro-batches ({}) in multiples of pp = {}", plan.gbs / per_step, plan.pp),
+        fmt::format("gbs in multiples of {}", per_step * plan.pp));
 }
 
 void check_plan(const Plan& plan, const Architecture& network, const Training& training, int, const ReadContext& at) {
@@ -85,7 +86,8 @@ void check_plan(const Plan& plan, const Architecture& network, const Training& t
                                   training.sequence / plan.cp, plan.tp),
                       nearest_divisors(training.sequence / plan.cp, plan.tp));
   const long chunks = static_cast<long>(plan.pp) * plan.vp;
-  if (chunks > network.layers)
+  // A chunk may hold no layer only where embedding and head count as one each (see layers_of_chunks).
+  if (chunks > network.layers && chunks != network.layers + 2L)
     at.at("pp").fault(fmt::format("pp x vp = {} x {} exceeds the {} layers", plan.pp, plan.vp, network.layers),
                       fmt::format("pp x vp at most {}", network.layers));
   if (network.experts > 0)

@@ -31,7 +31,8 @@ enum class Sharding { none, zero1, zero2, zero3 };
 template <>
 struct Choices<Sharding> {
   static std::vector<std::pair<std::string, Sharding>> table() {
-    return {{"none", Sharding::none}, {"zero1", Sharding::zero1}, {"zero2", Sharding::zero2}, {"zero3", Sharding::zero3}};
+    return {
+        {"none", Sharding::none}, {"zero1", Sharding::zero1}, {"zero2", Sharding::zero2}, {"zero3", Sharding::zero3}};
   }
 };
 
@@ -67,7 +68,7 @@ struct Plan {
 
 struct Lora {
   int rank = 16;
-  int targets = 2;  // adapted linear layers of a transformer layer
+  int targets = 2;       // adapted linear layers of a transformer layer
   double dropout = 0.1;  // on the adapters' input
   static void describe(Description<Lora>& d) {
     d.object("lora", "Low-rank adapters on a frozen base.");

@@ -16,34 +16,37 @@ struct Software {
   double host_backward = 0.5;                 // cost of issuing a backward kernel (autograd, C++) over a forward one
   bool graphs_training = false;               // CUDA graphs hide the host's issue time in training steps
   bool graphs_evaluation = false;
-  double tp_overlap = 0;         // share of tensor-parallel traffic hidden behind matrix products
-  double dp_overlap = 1;         // share of the gradient exchange that backward may hide
-  double cp_overlap = 0;         // share of the context-parallel exchange hidden behind attention
+  double tp_overlap = 0;           // share of tensor-parallel traffic hidden behind matrix products
+  bool fp8_gather = false;         // tensor-parallel gathers before FP8 layers carry FP8
+  double dp_overlap = 1;           // share of the gradient exchange that backward may hide
+  double pp_overlap = 1;           // share of a pipeline hand-over hidden behind compute
+  double cp_overlap = 0;           // share of the context-parallel exchange hidden behind attention
   Time cp_round = seconds(64e-6);  // shortest round of ring attention: both neighbours have to be there
   bool fp8_attention = false;
   double fp8_attention_speedup = 1.4;
-  double fp8_backward_slowdown = 1;  // FP8 gradients' products accumulate in split (full) precision
+  double fp8_backward_slowdown = 1;           // FP8 gradients' products accumulate in split (full) precision
   double optimizer_bytes_per_parameter = 30;  // gradient, FP32 master and two moments, weight: read and written
   double gradient_bytes_per_parameter = 4;
   double optimizer_state_bytes_per_parameter = 12;  // FP32 master weight and two moments
   double frozen_fp8_bytes_per_parameter = 1;
-  Bytes workspace = bytes(2e9);  // context, communication buffers, library workspaces
-  bool sharp = false;            // collectives may be reduced in the switches
-  bool nvls = false;             // and over NVLink multicast
-  double cast_traffic = 0;       // bytes moved by FP8 casts per byte of BF16 operand; 0 = fused away
+  Bytes workspace = bytes(2e9);         // context, communication buffers, library workspaces
+  bool sharp = false;                   // collectives may be reduced in the switches
+  bool nvls = false;                    // and over NVLink multicast
+  double cast_traffic = 0;              // bytes moved by FP8 casts per byte of BF16 operand; 0 = fused away
+  double cast_transpose = 0.35;         // and more where the operand is wanted transposed for a weight gradient
   bool amax_every_micro_batch = false;  // delayed FP8 scaling meets the data-parallel ranks every micro-batch
   double memory_efficiency = 0.85;      // of fused memory-bound kernels, against the copy plateau
   double traffic_fused = 0.8;           // share of the counted traffic that is left after fusion and caching
-  Time step_fixed;               // optimizer bookkeeping, logging, data hand-over of each step
-  Time evaluation_fixed;         // of one evaluation call
-  Time evaluation_per_batch;     // of one evaluated batch
-  Time first_step_extra;         // first step inside the clock: warm-up of kernels and communicators
-  Time wait_after_first_step;    // then data loaders start and the GPUs wait
+  Time step_fixed;                      // optimizer bookkeeping, logging, data hand-over of each step
+  Time evaluation_fixed;                // of one evaluation call
+  Time evaluation_per_batch;            // of one evaluated batch
+  Time first_step_extra;                // first step inside the clock: warm-up of kernels and communicators
+  Time wait_after_first_step;           // then data loaders start and the GPUs wait
   Time wait_before_first_evaluation;
   Time first_evaluation_extra;
-  Time init;                     // outside the clock
-  Time init_warm_up;             // the last part of it that already runs training kernels
-  Time release;                  // after the run, until the job lets go of its accelerators
+  Time init;          // outside the clock
+  Time init_warm_up;  // the last part of it that already runs training kernels
+  Time release;       // after the run, until the job lets go of its accelerators
   std::string source;
   static void describe(Description<Software>& d) {
     d.object("software", "Costs and habits of one software release.");
@@ -56,14 +59,18 @@ struct Software {
     d.optional("graphs_evaluation", &Software::graphs_evaluation, "evaluations run in CUDA graphs");
     d.optional("tp_overlap", &Software::tp_overlap, "share of tensor-parallel traffic hidden behind matrix products",
                between(0, 1));
+    d.optional("fp8_gather", &Software::fp8_gather, "tensor-parallel gathers before FP8 layers carry FP8");
     d.optional("dp_overlap", &Software::dp_overlap, "share of the gradient exchange that backward may hide",
+               between(0, 1));
+    d.optional("pp_overlap", &Software::pp_overlap, "share of a pipeline hand-over hidden behind compute",
                between(0, 1));
     d.optional("cp_overlap", &Software::cp_overlap, "share of the context exchange hidden behind attention",
                between(0, 1));
     d.optional("fp8_attention", &Software::fp8_attention, "attention runs in FP8 too");
     d.optional("cp_round", &Software::cp_round,
                "shortest round of ring attention (context parallelism): hand-shake and skew of the neighbours");
-    d.optional("fp8_attention_speedup", &Software::fp8_attention_speedup, "FP8 attention kernels against BF16", at_least(1));
+    d.optional("fp8_attention_speedup", &Software::fp8_attention_speedup, "FP8 attention kernels against BF16",
+               at_least(1));
     d.optional("fp8_backward_slowdown", &Software::fp8_backward_slowdown,
                "time of FP8 matrix products in backward, which accumulate at full precision, against those in forward",
                at_least(1));
@@ -80,6 +87,9 @@ struct Software {
     d.optional("nvls", &Software::nvls, "collectives inside a node may use NVLink multicast (NVLS)");
     d.optional("cast_traffic", &Software::cast_traffic,
                "bytes moved by FP8 cast kernels per byte of the BF16 operand of a linear layer", between(0, 20));
+    d.optional("cast_transpose", &Software::cast_transpose,
+               "further bytes per byte where the operand is also wanted transposed, for weight gradients",
+               between(0, 20));
     d.optional("amax_every_micro_batch", &Software::amax_every_micro_batch,
                "FP8 scaling synchronises the data-parallel ranks every micro-batch");
     d.optional("memory_efficiency", &Software::memory_efficiency,

@@ -139,3 +139,19 @@ TEST_CASE("bad input of topology, collective, validate and timeline") {
   CHECK(run({"validate", "smcc"}).code == 2);
   CHECK(run({"timeline", k8, "-o", "/nonexistent-root-folder/x/y.json"}).code != 1);
 }
+
+TEST_CASE("bad input: a suite with a wrong quantity, a wrong unit, an id twice, a scenario that is not there") {
+  const Folder f;
+  const auto suite = f.put("suite.json", R"({"name": "mine", "cases": [{"scenario": "scenarios/nowhere.json", "rows": [
+    {"id": "a", "quantity": "step", "unit": "s", "measured": 1, "kind": "fitted", "source": "me"},
+    {"id": "a", "quantity": "run_s", "unit": "h", "measured": 1, "kind": "fitted", "source": "me"}]}]})");
+  const Run r = run({"validate", suite, "-o", f / "out"});
+  INFO(r.err);
+  CHECK(r.code == 2);
+  CHECK(r.error_lines() == 4);
+  CHECK(holds(r.err, suite + ": /cases/0/rows/0/quantity: unknown quantity \"step\"; did you mean \"step_s\"?"));
+  CHECK(holds(r.err, suite + ": /cases/0/rows/1/unit: \"h\" is not the unit of run_s; allowed: s"));
+  CHECK(holds(r.err, suite + ": /cases/0/rows/1/id: \"a\" stands twice"));
+  CHECK(holds(r.err, "scenarios/nowhere.json"));
+  CHECK(f.files() == 1);
+}

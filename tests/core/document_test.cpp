@@ -108,6 +108,17 @@ TEST_CASE("a file put in place of a used one replaces it as a whole") {
   CHECK(loaded.document.origin("/barn/lamp").file == folder / "small.json");
 }
 
+TEST_CASE("null over a used file takes a key away") {
+  const Folder folder;
+  folder.put("base.json", R"({"name": "base", "share": 0.25, "barn": {"doors": 1, "lamp": "1 W"}, "counts": [1]})");
+  const auto loaded = load_farm(folder.put("farm.json", R"({"use": "base.json", "share": null, "counts": null})"));
+  CHECK(loaded.faults.empty());
+  CHECK(loaded.farm.share == 0.5);
+  CHECK(loaded.farm.counts.empty());
+  CHECK(holds(load_farm(folder.put("bare.json", R"({"use": "base.json", "name": null})")).faults,
+              "missing key \"name\""));
+}
+
 TEST_CASE("uses chain over several files") {
   const Folder folder;
   folder.put("a.json", kBarn);

@@ -19,7 +19,9 @@ EnergyWindow window(double nodes_j, double network_j, double loss_j) {
   return w;
 }
 
-Site shipped(const std::string& name) { return load<Site>(TW_SOURCE "/models/sites/" + name + ".json"); }
+Site shipped(const std::string& name) {
+  return load<Site>(TW_SOURCE "/models/sites/" + name + ".json");
+}
 
 }  // namespace
 

@@ -50,10 +50,10 @@ TEST_CASE("series with faults are refused, each with its line") {
     CHECK_FALSE(read(text, site, faults).has_value());
     return faults.size();
   };
-  CHECK(faults_of(carbon({{"2024-01-01T00:00Z", "0.4"}, {"2024-01-01T02:00Z", "0.4"}})) == 1);        // a gap
-  CHECK(faults_of(carbon({{"2024-01-01T00:00Z", "0.4"}, {"2024-01-01T00:00Z", "0.4"}})) == 1);        // twice
-  CHECK(faults_of(carbon({{"2024-01-01T00:00", "0.4"}})) == 1);                                       // no zone
-  CHECK(faults_of(carbon({{"2024-01-01T00:00Z", "-1"}, {"2024-01-01T01:00Z", "x"}})) == 2);           // no number
+  CHECK(faults_of(carbon({{"2024-01-01T00:00Z", "0.4"}, {"2024-01-01T02:00Z", "0.4"}})) == 1);            // a gap
+  CHECK(faults_of(carbon({{"2024-01-01T00:00Z", "0.4"}, {"2024-01-01T00:00Z", "0.4"}})) == 1);            // twice
+  CHECK(faults_of(carbon({{"2024-01-01T00:00", "0.4"}})) == 1);                                           // no zone
+  CHECK(faults_of(carbon({{"2024-01-01T00:00Z", "-1"}, {"2024-01-01T01:00Z", "x"}})) == 2);               // no number
   CHECK(faults_of(carbon({{"2024-03-31T01:00+01:00", "0.4"}, {"2024-03-31T03:00+02:00", "0.4"}})) == 1);  // clocks
   CHECK(faults_of("time,other\n2024-01-01T00:00Z,1\n") >= 1);
   CHECK(faults_of("") >= 1);

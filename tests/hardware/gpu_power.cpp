@@ -60,7 +60,8 @@ TEST_CASE("a lower cap slows GEMMs monotonically and draws less") {
     last_slowdown = power.slowdown;
     last_watts = power.watts;
   }
-  const double ratio = at(h100, ActivityTimes::only(A::gemm_bf16), 700) / at(h100, ActivityTimes::only(A::gemm_bf16), 350);
+  const double ratio =
+      at(h100, ActivityTimes::only(A::gemm_bf16), 700) / at(h100, ActivityTimes::only(A::gemm_bf16), 350);
   CHECK(ratio > 0.5);
   CHECK(ratio < 0.85);
 }

@@ -101,8 +101,7 @@ TEST_CASE("a shelf that fails and is not missed: its hand integral") {
   CHECK_FALSE(outcome.overload);
   const PowerRun run = integrate_power(cluster, outcome.timeline, outcome.options);
   CHECK(run.nodes_dc_j == Approx(2 * kBusy_w * 10).epsilon(1e-9));
-  CHECK(run.rectifier_loss_j ==
-        Approx(16.2125 * (8 * 2.5 + 4 * 7.5) + 0.00798 * 2 * kBusy_w * 10).epsilon(1e-9));
+  CHECK(run.rectifier_loss_j == Approx(16.2125 * (8 * 2.5 + 4 * 7.5) + 0.00798 * 2 * kBusy_w * 10).epsilon(1e-9));
   CHECK(integrate_delivery(cluster, run).grid_j == Approx(run.nodes_ac_j).epsilon(1e-9));
 }
 
@@ -152,4 +151,18 @@ TEST_CASE("a failed stage without redundancy takes its nodes with it") {
   failure = {};
   failure.unit = 30;
   CHECK_THROWS_AS(fail_power(cluster, busy(8, 10), failure), InputError);
+}
+
+TEST_CASE("shipped stages load and lose what their data sheets say") {
+  const PowerStage ups = load<PowerStage>(TW_SOURCE "/models/power/ups-500kw.json");
+  const PowerStage pdu = load<PowerStage>(TW_SOURCE "/models/power/pdu-60kw.json");
+  Cluster cluster = test::reference_cluster();
+  cluster.power_delivery.upstream = {pdu, ups};
+  const PowerRun run = integrate_power(cluster, busy(66, 10));
+  const DeliveryRun d = integrate_delivery(cluster, run);
+  REQUIRE(d.stages[5].stage == "UPS");
+  const double efficiency = d.stages[5].output_j / (d.stages[5].output_j + d.stages[5].loss_j);
+  CHECK(efficiency > 0.955);
+  CHECK(efficiency < 0.975);
+  CHECK(d.stages[4].loss_j / d.stages[4].output_j < 0.01);
 }

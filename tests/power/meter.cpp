@@ -13,7 +13,7 @@ TEST_CASE("a meter is late, polled and rounded") {
   power.append(20, 500);
   const Readings r = sample(Meter{2, 0.7, 0, 1}, power, 0, 12);
   REQUIRE(r.watts.size() == 7);
-  CHECK(r.watts[0] == 100);   // still what was before
+  CHECK(r.watts[0] == 100);  // still what was before
   CHECK(r.watts[1] == 1000);
   CHECK(r.watts[5] == 1000);  // at 10 s: power of 9.3 s
   CHECK(r.watts[6] == 500);
@@ -53,11 +53,12 @@ TEST_CASE("simulated traces follow the measured ones event by event") {
   const MeasuredTrace trace = MeasuredTrace::load(test::reference_file("smc_v4.0/traces/8n_llama2_70b_lora_dc.csv"));
   const std::vector<double> events =
       logged_events(test::reference_file("smc_v4.0/traces/8n_llama2_70b_lora_events.csv"));
-  const double r = aligned_correlation(trace, events, timeline_events(line),
-                                       [&](double s) { return run.group_dc[0].at(s); }, dc_meter);
+  const double r = aligned_correlation(
+      trace, events, timeline_events(line), [&](double s) { return run.group_dc[0].at(s); }, dc_meter);
   CHECK(r >= 0.87);
   // A flat line follows nothing.
-  CHECK(aligned_correlation(trace, events, timeline_events(line), [](double) { return 5000.0; }, dc_meter) == 0);
+  CHECK(aligned_correlation(
+            trace, events, timeline_events(line), [](double) { return 5000.0; }, dc_meter) == 0);
 }
 
 TEST_CASE("quantiles over nodes enclose the mean when nodes differ") {

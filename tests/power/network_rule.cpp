@@ -1,7 +1,6 @@
 #include "power/network_rule.hpp"
 
 #include <catch2/catch.hpp>
-
 #include <numeric>
 
 #include "reference_cluster.hpp"

@@ -60,16 +60,13 @@ TEST_CASE("idle, waiting and plateau of a node follow from one host base") {
   const double wait_w = node_parts(cluster.node, ActivityTimes::only(A::spin), limit, {}).total();
   CHECK(wait_w >= 2550);
   CHECK(wait_w <= 2750);
-  const double plateau_w =
-      node_parts(cluster.node, ActivityTimes::only(A::gemm_fp8), limit, {false, true}).total();
+  const double plateau_w = node_parts(cluster.node, ActivityTimes::only(A::gemm_fp8), limit, {false, true}).total();
   CHECK(plateau_w == Approx(7050).epsilon(0.02));
 }
 
 TEST_CASE("steady node power of the LoRA runs from step shares") {
   const Cluster cluster = test::reference_cluster();
-  const auto steady = [&](int nodes) {
-    return *integrate_power(cluster, test::lora_timeline(lora(nodes))).steady_w;
-  };
+  const auto steady = [&](int nodes) { return *integrate_power(cluster, test::lora_timeline(lora(nodes))).steady_w; };
   CHECK(steady(1) == Approx(7031).epsilon(0.03));
   CHECK(steady(8) == Approx(6152).epsilon(0.03));
   CHECK(steady(64) == Approx(5990).epsilon(0.04));
@@ -179,8 +176,8 @@ TEST_CASE("a bus beyond its rectifiers is refused with place and time") {
   line.groups[0].phases = {{PhaseKind::wait, 0, 4, ActivityTimes::only(A::spin), 0},
                            {PhaseKind::train, 4, 10, ActivityTimes::only(A::gemm_fp8), 1}};
   CHECK_THROWS_AS(integrate_power(cluster, line), DoesNotFit);
-  CHECK_THROWS_WITH(integrate_power(cluster, line), Catch::Contains("bus 0") && Catch::Contains("4.000 s") &&
-                                                        Catch::Contains("8000 W"));
+  CHECK_THROWS_WITH(integrate_power(cluster, line),
+                    Catch::Contains("bus 0") && Catch::Contains("4.000 s") && Catch::Contains("8000 W"));
 }
 
 TEST_CASE("evaluating nodes count in steady power, not in waits") {

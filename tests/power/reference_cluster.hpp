@@ -8,7 +8,9 @@
 
 namespace tw::test {
 
-inline std::string reference_file(const std::string& name) { return std::string(TW_SOURCE "/reference/") + name; }
+inline std::string reference_file(const std::string& name) {
+  return std::string(TW_SOURCE "/reference/") + name;
+}
 
 // Only what power reads of an accelerator.
 inline Accelerator board(const std::string& power_file) {
@@ -42,10 +44,16 @@ inline ActivityTimes shares(std::initializer_list<std::pair<Activity, double>> l
 // GPU time of a layer and micro-batch of Llama2-70B LoRA at TP4, in ms: context parallelism 1 or 2 (closed forms).
 inline ActivityTimes lora_layer_ms(int cp) {
   using A = Activity;
-  return cp == 1 ? shares({{A::gemm_fp8, 5.81}, {A::attention_forward, 0.50}, {A::attention_backward, 1.43},
-                           {A::memory_bound, 1.56}, {A::collective, 2.92}})
-                 : shares({{A::gemm_fp8, 2.94}, {A::attention_forward, 0.25}, {A::attention_backward, 0.72},
-                           {A::memory_bound, 0.78}, {A::collective, 1.78}});
+  return cp == 1 ? shares({{A::gemm_fp8, 5.81},
+                           {A::attention_forward, 0.50},
+                           {A::attention_backward, 1.43},
+                           {A::memory_bound, 1.56},
+                           {A::collective, 2.92}})
+                 : shares({{A::gemm_fp8, 2.94},
+                           {A::attention_forward, 0.25},
+                           {A::attention_backward, 0.72},
+                           {A::memory_bound, 0.78},
+                           {A::collective, 1.78}});
 }
 
 // Phases of a LoRA run with the measured times, so that power alone is under test.

@@ -1,8 +1,8 @@
 #include "power/telemetry.hpp"
 
 #include <SQLiteCpp/SQLiteCpp.h>
-#include <catch2/catch.hpp>
 
+#include <catch2/catch.hpp>
 #include <filesystem>
 #include <numeric>
 
@@ -56,8 +56,9 @@ TEST_CASE("queries over telemetry give the report's energies at any interval") {
     CHECK(query(db, kNetworkQuery) == Approx(16100 * f.power.duration_s()).epsilon(1e-9));
     CHECK(query(db, "SELECT COUNT(*) FROM rectifiers WHERE run_id = ?") == 4 * 8);
     CHECK(query(db, "SELECT COUNT(*) FROM switches WHERE run_id = ?") == 4 + 16);
-    CHECK(query(db, "SELECT SUM(output_v * output_a * seconds) FROM rectifier_readings NATURAL JOIN runs WHERE "
-                    "run_id = ? AND time_s > run_start_s AND time_s <= run_stop_s") ==
+    CHECK(query(db,
+                "SELECT SUM(output_v * output_a * seconds) FROM rectifier_readings NATURAL JOIN runs WHERE "
+                "run_id = ? AND time_s > run_start_s AND time_s <= run_stop_s") ==
           Approx(f.power.nodes_dc_j).epsilon(1e-9));
   }
   std::filesystem::remove(path);

@@ -9,6 +9,7 @@
 
 #include "core/csv.hpp"
 #include "core/files.hpp"
+#include "report/accuracy.hpp"
 #include "report/figures.hpp"
 #include "report/numbers.hpp"
 #include "report/result_json.hpp"
@@ -285,6 +286,17 @@ TEST_CASE("suites: errors, bounds, groups") {
     CHECK(suite["rows"][0].contains(key));
   CHECK(suite["rows"][3]["predicted"].is_null());
   CHECK(suite["rows"][1]["kind"] == "predicted");
+}
+
+TEST_CASE("the accuracy table groups rows by run and marks what is not met") {
+  SuiteOutcome s = toy_suite();
+  s.rows[0].row.id = "1n/step_s";
+  s.rows[1].row.id = "8n/step_s";
+  s.rows.resize(2);
+  const std::string text = accuracy_markdown({s});
+  CHECK(holds(text, "| toy | 1n | 8n |"));
+  CHECK(holds(text, "| step_s | +2.0 f (3) | +10.0 (8) ! |"));
+  CHECK(holds(text, "fitted rows 2.0 %, predicted rows 10.0 %"));
 }
 
 TEST_CASE("an exact row allows the last bits and no more") {

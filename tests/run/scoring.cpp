@@ -1,7 +1,6 @@
 #include "run/scoring.hpp"
 
 #include <catch2/catch.hpp>
-
 #include <cmath>
 #include <map>
 

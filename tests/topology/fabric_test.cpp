@@ -80,6 +80,7 @@ TEST_CASE("ports of a job add up to the published and the stated switch power") 
 
 TEST_CASE("placements") {
   const Fabric f = build_fabric(reference_cluster());
+  CHECK(place(f, Placement::spread, 4) == place_spread(f, 4));
   CHECK(place_packed(f, 3) == std::vector<int>{0, 1, 2});
   CHECK(place_spread(f, 3) == std::vector<int>{0, 6, 12});
   const auto all = place_spread(f, 72);
@@ -117,6 +118,18 @@ TEST_CASE("wiring that cannot be built is refused and the element named") {
     Cluster c = reference_cluster();
     c.node.nics = 7;
     CHECK_THAT(faults_of(c), Catch::Contains("7 NICs do not divide over 2 leaves"));
+  }
+  SECTION("more than a machine should hold") {
+    Cluster c = reference_cluster();
+    c.fabric.units = 100000;
+    c.fabric.nodes_per_unit = 100000;
+    CHECK_THAT(faults_of(c), Catch::Contains("1 to 200,000 nodes"));
+    c.fabric.units = 4000;
+    c.fabric.nodes_per_unit = 8;
+    c.fabric.leaves_per_unit = 4096;
+    c.node.nics = 1;
+    c.fabric.wiring = NicWiring::all;
+    CHECK_THAT(faults_of(c), Catch::Contains("more than 4000000 switches or cables"));
   }
   SECTION("unknown kind") {
     Cluster c = reference_cluster();

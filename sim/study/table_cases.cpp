@@ -1,0 +1,86 @@
+#include "study/table_cases.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+
+#include "core/csv.hpp"
+#include "study/validate.hpp"
+
+namespace tw {
+namespace {
+
+bool blank(const std::string& cell) {
+  return cell.empty() || cell == "NA" || cell == "n/a";
+}
+
+std::string cell_of(const std::string& inside, const CsvTable& table, size_t row) {
+  if (const auto colon = inside.rfind(":lower"); colon != std::string::npos) {
+    std::string text = cell_of(inside.substr(0, colon), table, row);
+    for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return text;
+  }
+  const auto bar = inside.find('|');
+  const auto slash = inside.find('/');
+  const std::string column = inside.substr(0, std::min(bar, slash));
+  const std::string cell = table.text(row, column);
+  if (bar != std::string::npos && blank(cell)) return inside.substr(bar + 1);
+  if (slash == std::string::npos) return cell;
+  const double divisor = std::strtod(inside.c_str() + slash + 1, nullptr);
+  const auto value = table.number(row, column);
+  if (divisor <= 0 || !value) return cell;
+  return fmt::format("{:.0f}", *value / divisor);
+}
+
+bool matches(const std::map<std::string, std::string>& wanted, const CsvTable& table, size_t row) {
+  return std::all_of(wanted.begin(), wanted.end(), [&](const auto& w) { return table.text(row, w.first) == w.second; });
+}
+
+}  // namespace
+
+std::string fill_template(const std::string& text, const CsvTable& table, size_t row) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const auto open = text.find('{', at);
+    const auto close = open == std::string::npos ? open : text.find('}', open);
+    if (close == std::string::npos) return out + text.substr(at);
+    out += text.substr(at, open - at) + cell_of(text.substr(open + 1, close - open - 1), table, row);
+    at = close + 1;
+  }
+  return out;
+}
+
+std::vector<SuiteCase> expand_table(const SuiteTable& t) {
+  const CsvTable table = CsvTable::load(t.csv);
+  std::vector<SuiteCase> cases;
+  for (size_t row = 0; row < table.rows(); ++row) {
+    const bool chosen = std::all_of(t.where.begin(), t.where.end(), [&](const auto& w) {
+      return std::find(w.second.begin(), w.second.end(), table.text(row, w.first)) != w.second.end();
+    });
+    if (!chosen) continue;
+    const bool fitted =
+        std::any_of(t.fitted.begin(), t.fitted.end(), [&](const auto& f) { return matches(f, table, row); });
+    SuiteCase c;
+    c.scenario = t.scenario;
+    for (const std::string& s : t.set) c.set.push_back(fill_template(s, table, row));
+    for (const TableRow& r : t.rows) {
+      const auto measured = table.number(row, r.column);
+      if (!measured) continue;
+      SuiteRow out;
+      out.id = fill_template(t.id, table, row) + "/" + r.quantity;
+      out.quantity = r.quantity;
+      out.unit = r.unit;
+      out.measured = *measured * r.scale;
+      out.kind = fitted ? RowKind::fitted : RowKind::predicted;
+      out.bound_pct = r.bound_pct;
+      out.source = fmt::format("{}, row {}, {}", t.csv, row + 1, r.column);
+      c.rows.push_back(std::move(out));
+    }
+    if (!c.rows.empty()) cases.push_back(std::move(c));
+  }
+  return cases;
+}
+
+}  // namespace tw

@@ -1,0 +1,59 @@
+#include "hardware/kernels.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "core/document.hpp"
+
+using namespace tw;
+
+namespace {
+const Accelerator& h100() {
+  static const Accelerator a = load<Accelerator>("models/accelerators/h100-sxm.json");
+  return a;
+}
+}  // namespace
+
+TEST_CASE("measured matrix products come back as measured") {
+  for (const GemmPoint& g : h100().gemm) {
+    const auto m = static_cast<double>(g.m), n = static_cast<double>(g.n), k = static_cast<double>(g.k);
+    if (g.bf16) CHECK(gemm_time_s(h100(), Precision::bf16, m, n, k) == Approx(g.bf16->value()).epsilon(1e-9));
+    if (g.fp8) CHECK(gemm_time_s(h100(), Precision::fp8, m, n, k) == Approx(g.fp8->value()).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("no kernel beats its peak, and between shapes efficiency stays in the measured range") {
+  for (double m = 100; m < 1e5; m *= 1.7)
+    for (double n = 300; n < 1e5; n *= 2.1)
+      for (const Precision p : {Precision::bf16, Precision::fp8}) {
+        const double peak = p == Precision::bf16 ? h100().peak_bf16.value() : h100().peak_fp8.value();
+        CHECK(2 * m * n * 4096 / gemm_time_s(h100(), p, m, n, 4096) <= peak);
+      }
+}
+
+TEST_CASE("attention: measured shapes, backward 2.5 times the work, causal half") {
+  for (const AttentionPoint& a : h100().attention) {
+    const auto heads = static_cast<double>(a.heads), tokens = static_cast<double>(a.sequence),
+               size = static_cast<double>(a.head_dim);
+    const AttentionShape s{1, heads, tokens, tokens, size, true};
+    CHECK(attention_forward_time_s(h100(), s) == Approx(a.forward.value()).epsilon(1e-9));
+    CHECK(attention_backward_time_s(h100(), s) == Approx(a.backward.value()).epsilon(1e-9));
+  }
+  AttentionShape s{1, 16, 8192, 8192, 128, true};
+  const double causal = attention_flops(s);
+  s.causal = false;
+  CHECK(attention_flops(s) == 2 * causal);
+  CHECK(causal == 2 * 16 * 8192.0 * 8192 * 128);  // reference/gpu_lab/README.md
+}
+
+TEST_CASE("a device without measurements works at a stated share of its peak") {
+  Accelerator bare = h100();
+  bare.gemm.clear();
+  bare.attention.clear();
+  CHECK(gemm_time_s(bare, Precision::bf16, 8192, 8192, 8192) > 2 * 8192.0 * 8192 * 8192 / bare.peak_bf16.value());
+  CHECK(attention_forward_time_s(bare, {1, 16, 8192, 8192, 128, true}) > 0);
+}
+
+TEST_CASE("more memory traffic takes longer, nothing takes nothing") {
+  CHECK(memory_time_s(h100(), 0, 0.85) == 0);
+  CHECK(memory_time_s(h100(), 2e9, 0.85) == Approx(2 * memory_time_s(h100(), 1e9, 0.85)));
+}

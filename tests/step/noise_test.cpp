@@ -1,0 +1,60 @@
+#include "step/noise.hpp"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <vector>
+
+using namespace tw;
+
+TEST_CASE("the distribution of one member matches its own draws") {
+  const MemberNoise noise = GENERATE(MemberNoise{0.1, 0, 0}, MemberNoise{0.02, 0.3, 0.1}, MemberNoise{0.05, 3, 0.05},
+                                     MemberNoise{0, 0.5, 0.2});
+  auto stream = random_stream(3, "test");
+  std::vector<double> draws;
+  for (int i = 0; i < 40000; ++i) draws.push_back(draw_member(noise, stream));
+  std::sort(draws.begin(), draws.end());
+  for (const double p : {0.1, 0.5, 0.9, 0.99}) {
+    const double x = draws[static_cast<size_t>(p * 40000)];
+    if (x != 0) CHECK(member_cdf(noise, x) == Approx(p).margin(0.012));
+  }
+}
+
+TEST_CASE("quantile and distribution are each other's inverse") {
+  const MemberNoise noise{0.03, 0.4, 0.08};
+  for (const double p : {1e-6, 0.01, 0.3, 0.5, 0.9, 0.999, 1 - 1e-9})
+    CHECK(member_cdf(noise, member_quantile(noise, p)) == Approx(p).epsilon(1e-6));
+}
+
+TEST_CASE("the maximum of normal members has the known means") {
+  // Expected maxima of n standard normals: order statistics tables (Harter 1961).
+  for (const auto& [n, mean] : {std::pair{2.0, 0.5642}, {8.0, 1.4236}, {64.0, 2.3439}}) {
+    auto stream = random_stream(5, "maxima");
+    double sum = 0;
+    for (int i = 0; i < 40000; ++i) sum += draw_maximum({1, 0, 0}, n, stream);
+    CHECK(sum / 40000 == Approx(mean).margin(0.02));
+  }
+}
+
+TEST_CASE("more members never wait less, and a silent member adds nothing") {
+  const MemberNoise noise{0.03, 0.2, 0.05};
+  double before = -1;
+  for (const double n : {1.0, 2.0, 16.0, 1024.0}) {
+    auto stream = random_stream(1, "same");
+    const double x = draw_maximum(noise, n, stream);
+    CHECK(x >= before);
+    before = x;
+  }
+  auto stream = random_stream(1, "same");
+  CHECK(draw_maximum({}, 64, stream) == 0);
+}
+
+TEST_CASE("a host that runs ahead absorbs stalls and does not pass its noise on") {
+  HostNoise profile;
+  profile.host_sigma = 0.1;
+  profile.stalls_per_hour = 3600;
+  profile.stall_mean = seconds(0.1);
+  const MemberNoise bound = noise_of(profile, 0.5, 0.6, 1), ahead = noise_of(profile, 0.6, 0.2, 1);
+  CHECK(bound.sigma_s > 0);
+  CHECK(ahead.sigma_s == 0);
+  CHECK(ahead.stalls < 0.05 * bound.stalls);
+}

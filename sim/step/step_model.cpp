@@ -165,7 +165,8 @@ class StepSimulation {
     w.busy = false;
     w.free_since_s = now;
     pass_on(stage, replica, v);
-    if (w.next == w.visits.size()) end_of_visits(stage, replica);
+    // Passing on may have started the next visit already: a turn from forward to backward on the last stage.
+    if (!w.busy && w.next == w.visits.size()) end_of_visits(stage, replica);
     start_next(stage, replica);
   }
 

@@ -109,6 +109,7 @@ LoadedSuite load_suite(const std::string& name, Faults& faults) {
 SuiteOutcome compare(const Suite& suite, const std::vector<Outcome>& outcomes, const KnownGaps& known) {
   SuiteOutcome out;
   out.name = suite.name;
+  out.step_mape_bound_pct = suite.step_mape_bound_pct;
   for (size_t c = 0; c < suite.cases.size(); ++c) {
     const Outcome& outcome = outcomes[c];
     out.exit_code = std::max(out.exit_code, outcome.exit_code);
@@ -176,11 +177,11 @@ bool RowOutcome::worse_than_known() const {
   return !known_gap_pct || !error_pct || std::abs(*error_pct) > std::abs(*known_gap_pct) + 0.005;
 }
 
-Maybe SuiteOutcome::mape_pct(RowKind kind) const {
+Maybe SuiteOutcome::mape_pct(RowKind kind, const std::string& quantity) const {
   double sum = 0;
   int count = 0;
   for (const RowOutcome& r : rows) {
-    if (r.row.kind != kind || !r.error_pct) continue;
+    if (r.row.kind != kind || !r.error_pct || (!quantity.empty() && r.row.quantity != quantity)) continue;
     sum += std::abs(*r.error_pct);
     ++count;
   }

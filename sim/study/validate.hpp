@@ -66,7 +66,7 @@ struct Suite {
   std::vector<std::string> set;
   std::vector<SuiteCase> cases;
   std::vector<SuiteTable> tables;
-  std::optional<double> mape_bound_pct;  // of the predicted rows together
+  std::optional<double> step_mape_bound_pct;  // of the predicted steps together
   static void describe(Description<Suite>& d) {
     d.object("suite", "Measured rows that the simulator is held against.");
     d.required("name", &Suite::name, "name of the suite");
@@ -75,7 +75,8 @@ struct Suite {
     d.optional("set", &Suite::set, "overrides of all scenarios, /pointer=value");
     d.optional("cases", &Suite::cases, "scenarios and their rows");
     d.optional("tables", &Suite::tables, "cases generated from tables of measurements");
-    d.optional("mape_bound_pct", &Suite::mape_bound_pct, "largest mean absolute error of the predicted rows, in percent");
+    d.optional("step_mape_bound_pct", &Suite::step_mape_bound_pct,
+               "largest mean absolute error of the predicted steps (quantity step_s), in percent");
   }
 };
 
@@ -115,8 +116,9 @@ struct SuiteOutcome {
   std::vector<std::string> errors;  // of scenarios that failed
   std::vector<std::string> warnings;
   int exit_code = 0;  // highest of the scenarios'
-  // Mean absolute error of the rows of a kind, in percent; absent when there are none.
-  Maybe mape_pct(RowKind kind) const;
+  Maybe step_mape_bound_pct;
+  // Mean absolute error of the rows of a kind, in percent; absent when there are none. `quantity` empty: of all.
+  Maybe mape_pct(RowKind kind, const std::string& quantity = "") const;
 };
 
 // Names of the suites in reference/suites/, sorted.

@@ -193,3 +193,27 @@ TEST_CASE("evaluating nodes count in steady power, not in waits") {
   CHECK_FALSE(run.wait_w.has_value());
   CHECK(*run.gpu_steady_w == Approx(693));
 }
+
+TEST_CASE("the bus loss law holds for benchmarks that its fit has not seen") {
+  const CsvTable table = CsvTable::load(test::reference_file("smc_v4.0/rectifier.csv"));
+  for (const std::string left_out : {"bert", "dlrm_dcnv2", "llama2_70b_lora", "resnet", "unet3d"}) {
+    double w = 0, x = 0, y = 0, xx = 0, xy = 0;
+    for (size_t i = 0; i < table.rows(); ++i) {
+      if (table.value(i, "use_in_fit") != 1 || table.text(i, "benchmark") == left_out) continue;
+      const double weight = std::min(2000.0, table.value(i, "seconds"));
+      const double dc = table.value(i, "bus_dc_w"), loss = table.value(i, "bus_loss_w");
+      w += weight, x += weight * dc, y += weight * loss, xx += weight * dc * dc, xy += weight * dc * loss;
+    }
+    const double slope = (w * xy - x * y) / (w * xx - x * x), fixed = (y - slope * x) / w;
+    double square = 0, worst = 0;
+    int rows = 0;
+    for (size_t i = 0; i < table.rows(); ++i) {
+      if (table.value(i, "use_in_fit") != 1) continue;
+      const double error = fixed + slope * table.value(i, "bus_dc_w") - table.value(i, "bus_loss_w");
+      square += error * error, worst = std::max(worst, std::abs(error)), ++rows;
+    }
+    INFO(left_out << ": " << fixed << " W + " << slope);
+    CHECK(std::sqrt(square / rows) <= 25);
+    CHECK(worst <= 50);
+  }
+}

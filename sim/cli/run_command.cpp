@@ -12,6 +12,8 @@
 #include "report/figures.hpp"
 #include "report/result_json.hpp"
 #include "report/table.hpp"
+#include "power/telemetry.hpp"
+#include "topology/fabric.hpp"
 
 namespace tw::cli {
 namespace {
@@ -19,6 +21,7 @@ namespace {
 struct Arguments {
   std::vector<std::string> scenarios, set;
   std::string output, json, telemetry, mlperf_logs;
+  double telemetry_interval_s = 1;
   uint64_t seed = 1;
   int runs = 1, level = 1, jobs = 0;
   bool explain = false, quiet = false;
@@ -46,15 +49,42 @@ void write_folder(const Console& console, const std::string& folder, const std::
   for (const std::string& text : notes) console.message(text);
 }
 
+// Readings of every node, bus, rectifier and switch of the runs that succeeded.
+void write_telemetry_of(const Arguments& a, const std::vector<LoadedScenario>& scenarios,
+                        const std::vector<Outcome>& outcomes) {
+  struct Kept {  // what TelemetryRun points to
+    PowerRun power;
+    std::vector<TelemetrySwitch> switches;
+  };
+  std::vector<Kept> kept;
+  kept.reserve(outcomes.size());
+  std::vector<TelemetryRun> runs;
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    const Result& r = outcomes[i].result;
+    if (!r.error.empty()) continue;
+    const Scenario& s = scenarios[i].scenario;
+    const Fabric fabric = build_fabric(s.cluster);
+    std::vector<int> nodes;
+    for (const NodeGroup& g : r.timeline.groups) nodes.insert(nodes.end(), g.nodes.begin(), g.nodes.end());
+    kept.push_back({integrate_power(s.cluster, r.timeline, r.power_options),
+                    telemetry_switches(s.network_rule, fabric, nodes)});
+    runs.push_back({r.scenario, r.seed, &s.cluster, &r.timeline, &kept.back().power, r.power.network_rule,
+                    kept.back().switches, s.run.mlperf_v4_0.meter_before.value(),
+                    s.run.mlperf_v4_0.meter_after.value()});
+  }
+  write_telemetry(a.telemetry, runs, a.telemetry_interval_s);
+}
+
 ExitCode run(const Arguments& a, Console& console) {
   console.quiet = a.quiet;
   Faults faults;
-  not_yet("--telemetry", a.telemetry, faults);
   not_yet("--mlperf-logs", a.mlperf_logs, faults);
   if (a.level == 3)
     faults.add({"--level", "", "3 (message rounds) is not part of this version yet", "allowed: 1 or 2"});
   check_output_folder("-o", a.output, faults);
   check_output_file("--json", a.json, faults);
+  check_output_file("--telemetry", a.telemetry, faults);
+  if (a.telemetry == "-") faults.add({"--telemetry", "", "telemetry cannot go to stdout", "a file, .sqlite or .csv"});
   std::vector<LoadedScenario> scenarios;
   for (const std::string& file : a.scenarios) scenarios.push_back(load_scenario(file, a.set, faults, a.explain));
   faults.throw_if_any();
@@ -84,6 +114,7 @@ ExitCode run(const Arguments& a, Console& console) {
   table += report::side_by_side(outcomes);
   if (!a.output.empty()) write_folder(console, a.output, scenarios, outcomes, table);
   if (!a.json.empty()) write_output(console, a.json, report::results_json(outcomes));
+  if (!a.telemetry.empty()) write_telemetry_of(a, scenarios, outcomes);
   if (a.json != "-") console.result(table);
   return static_cast<ExitCode>(code);
 }
@@ -98,6 +129,7 @@ Command run_command() {
       "  trainwatt run scenarios/smc-llama2-70b-lora-8n.json\n"
       "  trainwatt run scenarios/smc-llama2-70b-lora-8n.json --set /plan/nodes=16 --set /plan/gbs=16\n"
       "  trainwatt run scenarios/*.json -o out --json out/all.json\n"
+      "  trainwatt run scenarios/smc-llama2-70b-lora-64n.json --telemetry power.sqlite\n"
       "  trainwatt run mine.json --set \"/cluster/fabric/uplink_bandwidth=200 Gbit/s\" --json -",
       {{"scenario", "FILE", "scenario files", &a->scenarios, true, {}},
        {"-o,--output",
@@ -118,7 +150,14 @@ Command run_command() {
        {"--level", "N", "1: one rank a class (default); 2: every node; 3: message rounds", &a->level, false,
         between(1, 3)},
        {"--jobs", "N", "scenarios simulated at once (default: one a processor)", &a->jobs, false, between(1, 4096)},
-       {"--telemetry", "FILE", "not yet: node power over time as SQLite", &a->telemetry, false, {}},
+       {"--telemetry",
+        "FILE",
+        "write readings of every node, bus, rectifier and switch: SQLite, or CSV by the ending .csv",
+        &a->telemetry,
+        false,
+        {}},
+       {"--telemetry-interval", "S", "seconds between readings (default 1)", &a->telemetry_interval_s, false,
+        {1e-3, 1e9}},
        {"--mlperf-logs", "DIR", "not yet: logs in the form of MLPerf Training", &a->mlperf_logs, false, {}},
        {"--explain-inputs",
         "",

@@ -31,7 +31,8 @@ std::string trace_of(const Scenario& s) {
              &s.plan};
   in.run = &s.run;
   const Fabric fabric = build_fabric(s.cluster);
-  const StepNetwork network = build_step_network(in.step, fabric, place_packed(fabric, s.plan.nodes), 1);
+  const StepNetwork network =
+      build_step_network(in.step, fabric, place(fabric, s.placement, s.plan.nodes + s.plan.evaluation_nodes), 1);
   const auto engine = network.classes.empty() ? network::isolated_engine(network.links, network.classes)
                                               : network::open_engine(network.links, network.classes);
   const RunModel model = build_run_model(in, *engine, network, 1);

@@ -50,6 +50,8 @@ void GpuPower::describe(Description<GpuPower>& d) {
   d.required("convolution", &GpuPower::convolution, "dense convolutions");
   d.optional("throttle_exponent", &GpuPower::throttle_exponent,
              "time above the board limit grows with (dynamic power wanted / allowed) to this power", between(0, 2));
+  d.optional("fitted_limit", &GpuPower::fitted_limit,
+             "board limit that the exponent was fitted at; results under a lower cap are labelled an estimate");
   d.optional("held_share", &GpuPower::held_share,
              "mean power that the board's limiter settles at, as a share of the limit", between(0.5, 1));
   d.optional(

@@ -53,6 +53,7 @@ struct GpuPower {
       copy, collective, convolution;
   // Above the limit the clock falls: time grows with (uncapped dynamic power / allowed dynamic power) ^ exponent.
   double throttle_exponent = 0.35;
+  Power fitted_limit;           // the board limit that the exponent was fitted at; a cap below it is an extrapolation
   double held_share = 1;        // mean power the limiter settles at, over the limit
   double memory_reserve = 0.2;  // share of dynamic power below which memory-bound kernels feel the clock too
   double zero_data = 1;         // dynamic power of matrix products and copies of zeros, over that of random data

@@ -381,7 +381,7 @@ std::vector<Rank> ranks_of(const Fabric& fabric, const std::vector<int>& nodes) 
   return ranks;
 }
 
-std::vector<Link> engine_links(const Fabric& fabric, std::vector<LoadClass>& classes) {
+std::vector<Link> engine_links(const Fabric& fabric, std::vector<LoadClass>& classes, std::vector<int>* ids) {
   std::vector<int> place(static_cast<size_t>(fabric.link_count()), -1);
   std::vector<Link> links;
   for (LoadClass& c : classes)
@@ -390,6 +390,7 @@ std::vector<Link> engine_links(const Fabric& fabric, std::vector<LoadClass>& cla
       if (p < 0) {
         p = static_cast<int>(links.size());
         links.push_back({fabric.link_name(use.link), fabric.link_capacity_Bps(use.link)});
+        if (ids != nullptr) ids->push_back(use.link);
       }
       use.link = p;
     }

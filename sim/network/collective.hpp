@@ -116,7 +116,8 @@ std::vector<double> cable_bytes(const Fabric& fabric, const LoadClass& load, dou
 // All accelerators of the given nodes, node by node.
 std::vector<Rank> ranks_of(const Fabric& fabric, const std::vector<int>& nodes);
 
-// The links that the classes use, renumbered from 0 in the classes; the rest is left out.
-std::vector<Link> engine_links(const Fabric& fabric, std::vector<LoadClass>& classes);
+// The links that the classes use, renumbered from 0 in the classes; the rest is left out. `ids`, when given, gets the
+// fabric's id of each.
+std::vector<Link> engine_links(const Fabric& fabric, std::vector<LoadClass>& classes, std::vector<int>* ids = nullptr);
 
 }  // namespace tw::network

@@ -10,9 +10,7 @@
 #include "network/link_merge.hpp"
 
 namespace tw::network {
-namespace {
 
-// The link on which a job gets least when all jobs send at once and share each link by halves, thirds, ...
 int narrowest_link(const std::vector<Link>& links, const std::vector<LoadClass>& classes, size_t job) {
   std::map<int, double> weights;  // pressure of all jobs, each relative to what it asks for alone
   for (const LoadClass& c : classes) {
@@ -29,8 +27,6 @@ int narrowest_link(const std::vector<Link>& links, const std::vector<LoadClass>&
     }
   return found;
 }
-
-}  // namespace
 
 LoadClass traffic_load(Router& router, const Fabric& fabric, const std::string& name, const std::vector<int>& sources,
                        const std::vector<int>& destinations) {

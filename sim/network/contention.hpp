@@ -32,6 +32,10 @@ struct JobOutcome {
 LoadClass traffic_load(Router& router, const Fabric& fabric, const std::string& name, const std::vector<int>& sources,
                        const std::vector<int>& destinations);
 
+// The link on which class `job` gets least when all classes send at once and share each link by halves, thirds, ...;
+// -1 when it loads none.
+int narrowest_link(const std::vector<Link>& links, const std::vector<LoadClass>& classes, size_t job);
+
 // Runs all jobs on one engine on SimGrid: one call a process (see in_child()).
 std::vector<JobOutcome> run_together(const Fabric& fabric, const std::vector<NetworkJob>& jobs);
 

@@ -253,6 +253,8 @@ FailureOutcome fail_power(const Cluster& cluster, const Timeline& timeline, cons
       const double begin_s = map(phase.begin_s), end_s = map(phase.end_s);
       const double stretch = length_s > 0 ? (end_s - begin_s) / length_s : 1;
       if (phase.begin_s >= at_s && stretch > 1)
+        phase.parts.clear();  // its stretches are of other lengths now; the mean mix goes on
+      if (phase.begin_s >= at_s && stretch > 1)
         phase.shares = held ? lengthened(cluster, phase, present, lower, stretch) : phase.shares.scaled(1 / stretch);
       phase.begin_s = begin_s;
       phase.end_s = end_s;

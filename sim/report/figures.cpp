@@ -98,6 +98,11 @@ std::vector<std::pair<double, double>> mean_trace(const CsvTable& trace) {
 
 }  // namespace
 
+std::vector<std::string> draw_figure(const std::string& script, const std::string& stem,
+                                     const std::vector<std::string>& arguments) {
+  return draw(script, stem, arguments);
+}
+
 std::vector<ErrorPoint> error_points(const SuiteOutcome& suite) {
   std::vector<ErrorPoint> points;
   for (const RowOutcome& r : suite.rows)

@@ -10,6 +10,11 @@
 
 namespace tw::report {
 
+// Draws plots/SCRIPT from STEM.csv to STEM.svg and STEM.png; `arguments` follow the data file. Returns what a user should
+// hear, such as that gnuplot is missing.
+std::vector<std::string> draw_figure(const std::string& script, const std::string& stem,
+                                     const std::vector<std::string>& arguments);
+
 // One point of "predicted against measured".
 struct ErrorPoint {
   std::string label;

@@ -104,6 +104,62 @@ json power_json(const PowerResult& p) {
           {"shelf_headroom", number(p.shelf_headroom)}};
 }
 
+// The grid's view: what operators of feeds and of grids ask.
+json facility_json(const GridResult& g) {
+  const PowerSwings& f = g.facility;
+  json ramps = json::array();
+  for (const Ramp& r : f.ramps)
+    ramps.push_back({{"window_s", number(r.window_s)},
+                     {"up_w_per_s", number(r.up_w_per_s)},
+                     {"up_at_s", number(r.up_at_s)},
+                     {"down_w_per_s", number(r.down_w_per_s)},
+                     {"down_at_s", number(r.down_at_s)}});
+  return {{"mean_w", number(f.mean_w)},
+          {"sd_w", number(f.sd_w)},
+          {"least_w", number(f.least_w)},
+          {"p5_w", number(f.p5_w)},
+          {"p50_w", number(f.p50_w)},
+          {"p95_w", number(f.p95_w)},
+          {"p99_w", number(f.p99_w)},
+          {"peak_w", number(f.peak_w)},
+          {"largest_step_w", number(f.largest_step_w)},
+          {"largest_step_at_s", number(f.largest_step_at_s)},
+          {"step_swing_w", number(g.step_swing_w)},
+          {"ramps", ramps}};
+}
+
+json delivery_json(const GridResult& g) {
+  json stages = json::array();
+  for (const StageTotals& t : g.stages)
+    stages.push_back({{"stage", t.stage},
+                      {"units", t.units},
+                      {"output_j", number(t.output_j)},
+                      {"loss_j", number(t.loss_j)},
+                      {"peak_w", number(t.peak_w)},
+                      {"peak_unit", t.peak_unit},
+                      {"peak_at_s", number(t.peak_at_s)},
+                      {"rating_w", t.rating_w > 0 ? number(t.rating_w) : json(nullptr)},
+                      {"headroom_w", t.rating_w > 0 ? number(t.headroom_w) : json(nullptr)},
+                      {"spare_headroom_w", t.rating_w > 0 ? number(t.spare_headroom_w) : json(nullptr)},
+                      {"redundant", t.redundant}});
+  return {{"stages", stages}, {"grid_j", number(g.grid_j)}};
+}
+
+json hourly_json(const std::optional<HourlyResult>& h) {
+  if (!h) return nullptr;
+  const auto text = [](const std::string& t) { return t.empty() ? json(nullptr) : json(t); };
+  return {{"start", text(h->start)},
+          {"kg_co2e", number(h->kg_co2e)},
+          {"kg_co2e_market", number(h->kg_co2e_market)},
+          {"cost_usd", number(h->cost_usd)},
+          {"least_carbon_start", text(h->least_carbon_start)},
+          {"least_kg_co2e", number(h->least_kg_co2e)},
+          {"most_kg_co2e", number(h->most_kg_co2e)},
+          {"least_cost_start", text(h->least_cost_start)},
+          {"least_cost_usd", number(h->least_cost_usd)},
+          {"most_cost_usd", number(h->most_cost_usd)}};
+}
+
 json energy_json(const EnergyResult& e) {
   return {{"nodes_dc_j", number(e.nodes_dc_j)}, {"network_j", number(e.network_j)},
           {"total_dc_j", number(e.total_dc_j)}, {"rectifier_loss_j", number(e.rectifier_loss_j)},
@@ -112,6 +168,16 @@ json energy_json(const EnergyResult& e) {
 }
 
 json result_json(const Result& r) {
+  json power = power_json(r.power);
+  power["facility"] = facility_json(r.grid);
+  power["delivery"] = delivery_json(r.grid);
+  power["failures"] = r.grid.failures;
+  json energy = energy_json(r.energy);
+  energy["dc_per_sample_j"] = number(r.grid.dc_per_sample_j);
+  energy["dc_per_token_j"] = number(r.grid.dc_per_token_j);
+  energy["facility_per_sample_j"] = number(r.grid.facility_per_sample_j);
+  energy["facility_per_token_j"] = number(r.grid.facility_per_token_j);
+  energy["nodes_parts_j"] = map_of(r.grid.parts_j);
   json mlperf = energy_json(r.energy_mlperf_v4_0);
   mlperf["rcp_factor"] = number(r.energy_mlperf_v4_0.rcp_factor);
   json rows = json::array();
@@ -122,6 +188,14 @@ json result_json(const Result& r) {
                     {"predicted", number(row.predicted)},
                     {"error_pct", number(row.error_pct)},
                     {"kind", row.kind}});
+  json jobs = json::array();
+  for (const JobResult& job : r.jobs)
+    jobs.push_back({{"name", job.name},
+                    {"alone_s", number(job.alone_s)},
+                    {"together_s", number(job.together_s)},
+                    {"slow_down", number(job.slow_down)},
+                    {"bottleneck", job.bottleneck.empty() ? json(nullptr) : json(job.bottleneck)},
+                    {"narrowest_link", job.narrowest.empty() ? json(nullptr) : json(job.narrowest)}});
   json warnings = r.warnings;
   for (const std::string& warning : reference_warnings(r)) warnings.push_back(warning);
   return {{"trainwatt", TW_VERSION},
@@ -135,15 +209,17 @@ json result_json(const Result& r) {
             {"capacity_bytes", number(r.memory.capacity_bytes)},
             {"parts_bytes", map_of(r.memory.parts_bytes)}}},
           {"run", run_json(r.run)},
-          {"power", power_json(r.power)},
-          {"energy", energy_json(r.energy)},
+          {"power", power},
+          {"energy", energy},
           {"energy_mlperf_v4_0", mlperf},
           {"carbon",
            {{"kg_co2e", number(r.carbon.kg_co2e)},
             {"kg_co2e_mlperf_v4_0", number(r.carbon.kg_co2e_mlperf_v4_0)},
-            {"intensity_kg_per_kwh", number(r.carbon.intensity_kg_per_kwh)}}},
+            {"intensity_kg_per_kwh", number(r.carbon.intensity_kg_per_kwh)},
+            {"kg_co2e_market", number(r.grid.kg_co2e_market)},
+            {"hourly", hourly_json(r.grid.hourly)}}},
           {"cost", map_of(r.cost)},
-          {"jobs", json::array()},
+          {"jobs", jobs},
           {"reference",
            {{"source", r.reference.source.empty() ? json(nullptr) : json(r.reference.source)}, {"rows", rows}}},
           {"warnings", warnings}};

@@ -163,6 +163,29 @@ void power_lines(std::string& out, const Result& r) {
   }
 }
 
+// Headroom of every stage with a rating, and how the building's power moves.
+void grid_lines(std::string& out, const Result& r) {
+  const GridResult& g = r.grid;
+  const PowerSwings& f = g.facility;
+  if (f.peak_w <= 0) return;
+  heading(out, "Power delivery and grid");
+  for (const StageTotals& t : g.stages) {
+    if (t.rating_w <= 0) continue;
+    line(out, t.stage + ", peak",
+         fmt::format("{} of {} ({} at {:.1f} s); {}", power_text(t.peak_w), power_text(t.rating_w), t.peak_unit,
+                     t.peak_at_s,
+                     t.redundant ? fmt::format("{} left after a failure", power_text(t.spare_headroom_w))
+                                 : std::string("NOT REDUNDANT as declared")));
+  }
+  line(out, "facility, mean and peak",
+       fmt::format("{}, {}; over time p5 {}, p50 {}, p95 {}", power_text(f.mean_w), power_text(f.peak_w),
+                   power_text(f.p5_w), power_text(f.p50_w), power_text(f.p95_w)));
+  for (const Ramp& ramp : f.ramps)
+    line(out, fmt::format("ramp over {:g} s", ramp.window_s),
+         fmt::format("up {}/s, down {}/s", power_text(ramp.up_w_per_s), power_text(ramp.down_w_per_s)));
+  line(out, "swing inside a step", or_dash(g.step_swing_w, power_text));
+}
+
 void energy_lines(std::string& out, const Result& r) {
   heading(out, "Energy");
   out += fmt::format("    {:<30} {:>16} {:>16}\n", "window", "run", "mlperf_v4_0");
@@ -188,6 +211,24 @@ void energy_lines(std::string& out, const Result& r) {
                   r.carbon.intensity_kg_per_kwh ? fmt::format("carbon ({:.3f} kg/kWh)", *r.carbon.intensity_kg_per_kwh)
                                                 : std::string("carbon"),
                   or_dash(r.carbon.kg_co2e, kg), or_dash(r.carbon.kg_co2e_mlperf_v4_0, kg));
+  const GridResult& g = r.grid;
+  const auto joules = [](double v) { return v < 1 ? plain(1e3 * v) + " mJ" : plain(v) + " J"; };
+  if (g.kg_co2e_market)
+    out += fmt::format("    {:<30} {:>16}\n", "carbon, market-based", or_dash(g.kg_co2e_market, kg));
+  if (g.dc_per_sample_j)
+    out += fmt::format("    {:<30} {:>16}\n", "DC for each sample", or_dash(g.dc_per_sample_j, joules));
+  if (g.dc_per_token_j)
+    out += fmt::format("    {:<30} {:>16}\n", "DC for each token", or_dash(g.dc_per_token_j, joules));
+  if (g.hourly && !g.hourly->start.empty())
+    out += fmt::format("    hourly, started {}: {}, {} USD\n", g.hourly->start, or_dash(g.hourly->kg_co2e, kg),
+                       or_dash(g.hourly->cost_usd, [](double v) { return plain(v); }));
+  if (g.hourly && !g.hourly->least_carbon_start.empty())
+    out += fmt::format("    least carbon: start {}, {} (worst hour {})\n", g.hourly->least_carbon_start,
+                       or_dash(g.hourly->least_kg_co2e, kg), or_dash(g.hourly->most_kg_co2e, kg));
+  if (g.hourly && !g.hourly->least_cost_start.empty())
+    out += fmt::format("    least cost: start {}, {} USD (worst hour {} USD)\n", g.hourly->least_cost_start,
+                       or_dash(g.hourly->least_cost_usd, [](double v) { return plain(v); }),
+                       or_dash(g.hourly->most_cost_usd, [](double v) { return plain(v); }));
   for (const auto& [name, value] : r.cost) {  // such as "energy_usd", of the window run
     const bool dollars = name.size() > 4 && name.compare(name.size() - 4, 4, "_usd") == 0;
     const std::string what = dollars ? name.substr(0, name.size() - 4) : name;
@@ -236,6 +277,7 @@ std::string result_table(const Result& r) {
   step_lines(out, r);
   run_lines(out, r);
   power_lines(out, r);
+  grid_lines(out, r);
   energy_lines(out, r);
   reference_lines(out, r);
   std::vector<std::string> warnings = r.warnings;

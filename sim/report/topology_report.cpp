@@ -2,147 +2,147 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
 
 #include "core/error.hpp"
-#include "core/text.hpp"
 #include "report/numbers.hpp"
-#include "topology/routing.hpp"
+#include "topology/inspect.hpp"
 
 namespace tw::report {
 namespace {
 
-struct TierSummary {
-  int switches = 0, ports = 0, used = 0;
-  double down_Bps = 0, up_Bps = 0;  // of all cables to lower and to higher tiers, one direction
-};
-
-struct CableSummary {
-  int count = 0;
-  double line_Bps = 0, capacity_Bps = 0;  // of one cable; the slowest
-};
-
-const char* tier_name(int tier) {
-  switch (tier) {
-    case 1:
-      return "leaf";
-    case 2:
-      return "spine";
-    case 3:
-      return "core";
-    default:
-      return "other";
-  }
-}
-
-std::map<int, TierSummary> tiers_of(const Fabric& f) {
-  std::map<int, TierSummary> tiers;
-  for (size_t v = 0; v < f.vertices.size(); ++v) {
-    if (f.vertices[v].kind != VertexKind::network_switch) continue;
-    TierSummary& t = tiers[f.vertices[v].tier];
-    ++t.switches;
-    t.ports += f.vertices[v].ports;
-    t.used += f.ports_used(static_cast<int>(v));
-  }
-  for (const Cable& c : f.cables) {
-    const FabricVertex &a = f.vertices[static_cast<size_t>(c.a)], &b = f.vertices[static_cast<size_t>(c.b)];
-    if (c.failed || a.tier == b.tier) continue;
-    const FabricVertex &low = a.tier < b.tier ? a : b, &high = a.tier < b.tier ? b : a;
-    if (low.kind == VertexKind::network_switch) tiers[low.tier].up_Bps += c.capacity_Bps;
-    if (high.kind == VertexKind::network_switch) tiers[high.tier].down_Bps += c.capacity_Bps;
-  }
-  return tiers;
-}
-
-std::map<std::string, CableSummary> cables_of(const Fabric& f) {
-  std::map<std::string, CableSummary> kinds;
-  for (const Cable& c : f.cables) {
-    CableSummary& k = kinds[cable_kind_name(c.kind)];
-    k.line_Bps = k.count == 0 ? c.line_Bps : std::min(k.line_Bps, c.line_Bps);
-    k.capacity_Bps = k.count == 0 ? c.capacity_Bps : std::min(k.capacity_Bps, c.capacity_Bps);
-    ++k.count;
-  }
-  return kinds;
-}
+using json = nlohmann::ordered_json;
 
 std::string rate(double Bps) {
   return fmt::format("{} Gbit/s", plain(Bps * 8e-9));
 }
 
-int node_named(const Fabric& f, const std::string& name) {
-  const int v = f.vertex_named(name);
-  if (v >= 0 && f.vertices[static_cast<size_t>(v)].kind == VertexKind::node) return v;
-  std::vector<std::string> names;
-  for (const FabricVertex& vertex : f.vertices)
-    if (vertex.kind == VertexKind::node) names.push_back(vertex.name);
-  throw InputError({{"--route", "", fmt::format("there is no node \"{}\"", name), suggest(name, names, 4)}});
+std::string rates(const tw::CableSummary& k) {
+  if (k.least_Bps == k.most_Bps) return rate(k.least_Bps);
+  return fmt::format("{} to {}", plain(k.least_Bps * 8e-9), rate(k.most_Bps));
+}
+
+// Pairs of adapters between two ends: adapter k of one with adapter k of the other, as collectives on rails use them.
+std::vector<std::pair<std::string, std::string>> adapter_pairs(const Fabric& f, const std::string& a,
+                                                               const std::string& b) {
+  const int from = f.vertex_named(a), to = f.vertex_named(b);
+  if (from < 0 || to < 0 || from >= f.node_count || to >= f.node_count || from == to || f.nics == 0) return {{a, b}};
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (int k = 0; k < f.nics; ++k)
+    if (f.nic_alive(from, k) && f.nic_alive(to, k))
+      pairs.emplace_back(fmt::format("{} nic {}", a, k), fmt::format("{} nic {}", b, k));
+  if (pairs.empty()) pairs.emplace_back(a, b);
+  return pairs;
 }
 
 }  // namespace
 
 std::string topology_table(const Cluster& cluster, const Fabric& f) {
-  std::string out = fmt::format("{}\n  {} nodes, {} accelerators ({} a node, {}), {} NICs a node\n", cluster.name,
-                                f.node_count, f.node_count * f.gpus, f.gpus, cluster.node.accelerator.name, f.nics);
-  out += fmt::format("  NVLink {} each way per accelerator\n", bytes_text(f.nvlink_Bps) + "/s");
-  out += fmt::format("  {:<10} {:>9} {:>8} {:>8} {:>8}   {}\n", "switches", "count", "ports", "used", "free",
+  const TopologySummary s = topology_summary(f);
+  std::string out =
+      fmt::format("{} ({})\n  {} nodes, {} accelerators ({} a node, {}), {} NICs a node\n", cluster.name, s.kind,
+                  count_text(s.nodes), count_text(s.gpus), f.gpus, cluster.node.accelerator.name, f.nics);
+  out += fmt::format("  {} NVLink domain{} of {} accelerators, {} each way per accelerator\n",
+                     count_text(s.nvlink_domains), s.nvlink_domains == 1 ? "" : "s", f.gpus * f.nodes_per_domain,
+                     bytes_text(f.nvlink_Bps) + "/s");
+  out += fmt::format("  {:<12} {:>7} {:>9} {:>9} {:>9}   {}\n", "switches", "count", "ports", "used", "free",
                      "bandwidth down : up");
-  for (const auto& [tier, t] : tiers_of(f))
-    out += fmt::format("    {:<8} {:>9} {:>8} {:>8} {:>8}   {}\n", tier_name(tier), t.switches, t.ports, t.used,
-                       t.ports - t.used, t.up_Bps > 0 ? fmt::format("{} : 1", plain(t.down_Bps / t.up_Bps, 3)) : "-");
-  out += fmt::format("  {:<10} {:>9} {:>17} {:>17}\n", "cables", "count", "line rate", "payload");
-  for (const auto& [kind, k] : cables_of(f))
-    out += fmt::format("    {:<8} {:>7} {:>17} {:>17}\n", kind, k.count, rate(k.line_Bps), rate(k.capacity_Bps));
+  for (const LevelSummary& t : s.levels) {
+    const auto over = t.oversubscription();
+    out += fmt::format("    {:<10} {:>7} {:>9} {:>9} {:>9}   {}{}\n", t.name, count_text(t.switches),
+                       count_text(t.ports), count_text(t.ports_used), count_text(t.ports_free()),
+                       over ? fmt::format("{} : 1", plain(*over, 3)) : "-",
+                       t.failed > 0 ? fmt::format(", {} failed", t.failed) : "");
+  }
+  out += fmt::format("  {:<12} {:>7}  {}\n", "cables", "count", "line rate of one, each way");
+  for (const tw::CableSummary& k : s.cable_kinds)
+    out += fmt::format("    {:<10} {:>7}  {}{}\n", k.kind, count_text(k.count), rates(k),
+                       k.failed > 0 ? fmt::format(", {} failed", k.failed) : "");
+  if (s.nodes > 1 && f.nics > 0) {
+    out += fmt::format("  bisection    {} each way, {} % of what half of the nodes can send\n", rate(s.bisection_Bps),
+                       plain(100 * s.bisection_share, 3));
+    out += fmt::format("  diameter     {} cables\n", s.diameter);
+  }
+  for (size_t i = 0; i < s.failed.size() && i < 8; ++i) out += fmt::format("  failed       {}\n", s.failed[i]);
+  if (s.failed.size() > 8) out += fmt::format("  failed       and {} more\n", s.failed.size() - 8);
   return out;
 }
 
 std::string topology_json(const Cluster& cluster, const Fabric& f) {
-  using json = nlohmann::ordered_json;
+  const TopologySummary s = topology_summary(f);
   json switches = json::array(), cables = json::array();
-  for (const auto& [tier, t] : tiers_of(f))
-    switches.push_back({{"tier", tier_name(tier)},
+  for (const LevelSummary& t : s.levels) {
+    const auto over = t.oversubscription();
+    switches.push_back({{"tier", t.name},
                         {"count", t.switches},
+                        {"failed", t.failed},
                         {"ports", t.ports},
-                        {"ports_used", t.used},
-                        {"ports_free", t.ports - t.used},
-                        {"oversubscription", t.up_Bps > 0 ? json(t.down_Bps / t.up_Bps) : json(nullptr)}});
-  for (const auto& [kind, k] : cables_of(f))
-    cables.push_back({{"kind", kind}, {"count", k.count}, {"line_Bps", k.line_Bps}, {"payload_Bps", k.capacity_Bps}});
-  const json all = {{"cluster", cluster.name}, {"nodes", f.node_count},      {"gpus", f.node_count * f.gpus},
-                    {"nics", f.nics},          {"nvlink_Bps", f.nvlink_Bps}, {"switches", switches},
-                    {"cables", cables}};
+                        {"ports_used", t.ports_used},
+                        {"ports_free", t.ports_free()},
+                        {"down_Bps", t.down_Bps},
+                        {"up_Bps", t.up_Bps},
+                        {"oversubscription", over ? json(*over) : json(nullptr)}});
+  }
+  for (const tw::CableSummary& k : s.cable_kinds)
+    cables.push_back({{"kind", k.kind},
+                      {"count", k.count},
+                      {"failed", k.failed},
+                      {"line_Bps", k.least_Bps},
+                      {"most_line_Bps", k.most_Bps},
+                      {"payload_Bps", k.least_Bps * (k.kind == "NVLink" ? 1 : f.type.link_efficiency)}});
+  const json all = {{"cluster", cluster.name},
+                    {"kind", s.kind},
+                    {"nodes", s.nodes},
+                    {"gpus", s.gpus},
+                    {"nics", f.nics},
+                    {"nvlink_domains", s.nvlink_domains},
+                    {"nvlink_Bps", f.nvlink_Bps},
+                    {"switches", switches},
+                    {"cables", cables},
+                    {"bisection_Bps", s.bisection_Bps},
+                    {"bisection_share", s.bisection_share},
+                    {"diameter", s.diameter},
+                    {"failed", s.failed}};
   return all.dump(2) + "\n";
 }
 
 std::string route_table(const Fabric& f, const std::string& a, const std::string& b) {
-  const int from = node_named(f, a), to = node_named(f, b);
-  if (from == to) return fmt::format("{} to itself: no cable\n", a);
-  Router router(f);
-  router.policy = f.routing;
-  std::string out = fmt::format("{} to {}, {} routing\n", a, b, choice_name(f.routing));
-  for (int nic = 0; nic < f.nics; ++nic) {
-    const auto shares = router.route(from, nic, to, nic);
-    out += fmt::format("  NIC {}: {} cables\n", nic, router.hops(from, nic, to, nic));
-    for (const LinkShare& s : shares)
-      out += fmt::format("    {:<44} {:>7.2f} % of the bytes, {}\n", f.link_name(s.link), 100 * s.share,
-                         rate(f.link_capacity_Bps(s.link)));
+  std::string out;
+  for (const auto& [from, to] : adapter_pairs(f, a, b)) {
+    const RouteExplanation r = explain_route(f, from, to);
+    for (const std::string& line : r.lines()) out += line + "\n";
+    if (r.policy == "NVLink") return out;
+    out += fmt::format("  one message alone: {}\n", rate(r.bandwidth_Bps));
   }
   return out;
 }
 
+std::string route_json(const Fabric& f, const std::string& a, const std::string& b) {
+  json all = json::array();
+  for (const auto& [from, to] : adapter_pairs(f, a, b)) {
+    const RouteExplanation r = explain_route(f, from, to);
+    json steps = json::array();
+    for (const RouteStep& s : r.steps)
+      steps.push_back({{"at", s.at},
+                       {"equal_cost", s.equal_cost},
+                       {"links", s.links},
+                       {"links_Bps", s.links_Bps},
+                       {"taken", s.taken}});
+    all.push_back({{"from", r.from},
+                   {"to", r.to},
+                   {"policy", r.policy},
+                   {"cables", r.cables},
+                   {"latency_s", r.latency_s},
+                   {"bandwidth_Bps", r.bandwidth_Bps},
+                   {"steps", steps}});
+  }
+  return all.dump(2) + "\n";
+}
+
 std::string topology_dot(const Fabric& f) {
-  std::string out = "graph fabric {\n  rankdir=BT;\n  node [shape=box, fontsize=10];\n";
-  for (const FabricVertex& v : f.vertices)
-    out += fmt::format("  \"{}\"{};\n", v.name, v.kind == VertexKind::node ? "" : " [style=rounded]");
-  // Cables between the same two ends are drawn as one, with their number.
-  std::map<std::pair<int, int>, int> pairs;
-  for (const Cable& c : f.cables) ++pairs[{c.a, c.b}];
-  for (const auto& [ends, count] : pairs)
-    out += fmt::format("  \"{}\" -- \"{}\"{};\n", f.vertices[static_cast<size_t>(ends.first)].name,
-                       f.vertices[static_cast<size_t>(ends.second)].name,
-                       count > 1 ? fmt::format(" [label=\"{}\"]", count) : "");
-  return out + "}\n";
+  return dot_text(f);
 }
 
 }  // namespace tw::report

@@ -1,4 +1,4 @@
-// What a cluster's graph holds: switches, cables, ports, oversubscription, routes.
+// What a cluster's graph holds: switches, cables, ports, oversubscription, bisection, routes.
 #pragma once
 
 #include <string>
@@ -9,9 +9,12 @@ namespace tw::report {
 
 std::string topology_table(const Cluster& cluster, const Fabric& fabric);
 std::string topology_json(const Cluster& cluster, const Fabric& fabric);
-// Links that carry traffic between two nodes, with each one's share of the bytes. `a`, `b`: names of nodes, as node-3.
-// Throws InputError for a name that is no node.
+// Links that carry traffic between two ends, with each one's share of the bytes, and the equal-cost choice at every
+// switch. `a`, `b`: nodes as "node-3" (all their adapters) or adapters as "node-3 nic 2". Throws InputError for a name
+// that is neither, and for an adapter or switch that has failed.
 std::string route_table(const Fabric& fabric, const std::string& a, const std::string& b);
+// The same choices as data: an array, an entry for each pair of adapters.
+std::string route_json(const Fabric& fabric, const std::string& a, const std::string& b);
 // Graphviz: nodes, switches and cables.
 std::string topology_dot(const Fabric& fabric);
 

@@ -6,6 +6,16 @@
 #include "hardware/gpu_power.hpp"
 
 namespace tw {
+
+// The limiter acts within 60 to 120 ms (reference/gpu_lab_2/burst_length.csv): visits longer than that are held to the
+// limit one by one, shorter ones on the average.
+static constexpr double kLimiterWindow_s = 0.1;
+
+bool limiter_sees_directions(const RunModel& model) {
+  const double visits = model.step.micro_batches * model.step.chunks;
+  return model.quiet.backward.time_s / visits > kLimiterWindow_s;
+}
+
 namespace {
 
 constexpr int kNoisyPipelineSteps = 8;     // simulated with noise; later steps draw one of them
@@ -32,15 +42,6 @@ ActivityTimes burst_shares(const ActivityTimes& seconds, double time_s, double s
     burst[a] = seconds[a] / slowdown;
   }
   return burst.scaled(1 / (time_s - saved));
-}
-
-// The limiter acts within 60 to 120 ms (reference/gpu_lab_2/burst_length.csv): visits longer than that are held to the
-// limit one by one, shorter ones on the average.
-constexpr double kLimiterWindow_s = 0.1;
-
-bool limiter_sees_directions(const RunModel& model) {
-  const double visits = model.step.micro_batches * model.step.chunks;
-  return model.quiet.backward.time_s / visits > kLimiterWindow_s;
 }
 
 // The training time of `steps` steps that took `time_s`, cut into what the limiter tells apart.
@@ -211,6 +212,18 @@ class Script {
   std::vector<Phase> phases_;
 };
 
+// When the slowest of all data loaders is ready, after run_start: each process spawns its own, and the run goes on when
+// the last one is there, so that more processes wait longer.
+double loaders_ready_s(const RunInputs& in, uint64_t seed) {
+  const Software& software = *in.step.software;
+  if (software.loader_start.value() <= 0) return 0;
+  const MemberNoise spread{software.loader_start_sigma.value(), 0, 0};
+  if (spread.silent()) return software.loader_start.value();
+  auto stream = random_stream(seed, "loader start", 0);
+  const double processes = static_cast<double>(in.step.plan->nodes) * in.step.cluster->node.gpus;
+  return std::max(0.0, software.loader_start.value() + draw_maximum(spread, processes, stream));
+}
+
 constexpr double kIdleAround_s = 120;  // idle before and after, for meters whose file reaches beyond the run
 
 }  // namespace
@@ -260,11 +273,15 @@ SimulatedRun play_run(const RunInputs& in, const RunModel& model, network::Engin
     const double jitter_s = source.jitter_s(static_cast<uint64_t>(step));
     const double step_s = std::max(0.2 * model.quiet.time_s, model.quiet.time_s + jitter_s);
     if (step == 0) {
+      // Kernels are warm by then; what is set up in the first step are the communicators over the fabric.
       out.first_step_s = step_s + software.first_step_extra.value();
       script.add(PhaseKind::first_step, out.first_step_s, shares_of(busy, out.first_step_s), 1,
                  training_parts(model, 1, out.first_step_s));
-      script.add(PhaseKind::wait, software.wait_after_first_step.value(), waiting);
-      out.wait_s += software.wait_after_first_step.value();
+      // The first batch is prefetched; the loaders of the others start with the run, so the step hides part of it.
+      const double wait_s = software.wait_after_first_step.value() +
+                            std::max(0.0, loaders_ready_s(in, seed) - out.first_step_s);
+      script.add(PhaseKind::wait, wait_s, waiting);
+      out.wait_s += wait_s;
     } else {
       pending_s += step_s;
       ++pending;

@@ -45,6 +45,9 @@ struct RunModel {
 // Simulates one quiet step at full clock, lets the board limit set the clock, and simulates again.
 RunModel build_run_model(const RunInputs& in, network::Engine& engine, const StepNetwork& network, int level);
 
+// Whether a direction of the step is long enough for the board limiter to act on it by itself.
+bool limiter_sees_directions(const RunModel& model);
+
 // Plays the run for one seed. Steps whose replicas meet at every visit of a single stage are replayed: the quiet step
 // plus each meeting's own draw, which is what the events would give. Pipelines simulate a few noisy steps and draw from
 // them. `engine` is the one the model was built on.

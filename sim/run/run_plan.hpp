@@ -2,9 +2,12 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "core/describe.hpp"
 #include "core/units.hpp"
+#include "power/failure.hpp"
 
 namespace tw {
 
@@ -29,6 +32,8 @@ struct RunPlan {
   double evaluation_samples = 0;
   bool asynchronous_evaluation = false;
   MlperfWindow mlperf_v4_0;
+  std::vector<PowerFailure> power_failures;  // what if, in the order of their times
+  std::string start;                         // run_start in civil time, for hourly series
   static void describe(Description<RunPlan>& d) {
     d.object("run", "How long the run lasts and what interrupts its steps.");
     d.optional("samples", &RunPlan::samples, "samples to the target, given");
@@ -39,6 +44,9 @@ struct RunPlan {
     d.optional("asynchronous_evaluation", &RunPlan::asynchronous_evaluation,
                "evaluations run on their own nodes beside training");
     d.optional("mlperf_v4_0", &RunPlan::mlperf_v4_0, "the second energy window");
+    d.optional("power_failures", &RunPlan::power_failures, "parts of the power delivery that fail during the run");
+    d.optional("start", &RunPlan::start,
+               "when the run starts, such as \"2024-05-16T08:00+08:00\", for a site with hourly series");
   }
 };
 

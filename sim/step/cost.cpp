@@ -8,14 +8,15 @@ namespace tw {
 
 TaskCost& TaskCost::operator+=(const TaskCost& o) {
   busy += o.busy;
-  tp_s += o.tp_s, cp_s += o.cp_s, ep_s += o.ep_s, gap_s += o.gap_s, host_s += o.host_s;
+  tp_s += o.tp_s, cp_s += o.cp_s, ep_s += o.ep_s, dp_s += o.dp_s, gap_s += o.gap_s, host_s += o.host_s;
   return *this;
 }
 
 TaskCost TaskCost::scaled(double f) const {
   TaskCost c;
   c.busy = busy.scaled(f);
-  c.tp_s = tp_s * f, c.cp_s = cp_s * f, c.ep_s = ep_s * f, c.gap_s = gap_s * f, c.host_s = host_s * f;
+  c.tp_s = tp_s * f, c.cp_s = cp_s * f, c.ep_s = ep_s * f, c.dp_s = dp_s * f;
+  c.gap_s = gap_s * f, c.host_s = host_s * f;
   return c;
 }
 
@@ -41,6 +42,7 @@ double kernel_time_s(const Operation& o, const Accelerator& a, const Software& s
       return slowdown * t / fp8;
     }
     case OperationKind::memory:
+      if (o.norm) return memory_time_s(a, o.bytes, a.norm_bandwidth.value() / a.copy_bandwidth.value());
       return memory_time_s(a, o.bytes, software.memory_efficiency);
     case OperationKind::exchange:
       break;
@@ -76,6 +78,8 @@ TaskCost cost_of(const std::vector<Operation>& operations, const StepInputs& in,
         case Exchange::ep_all_to_all:
           cost.ep_s += t;
           break;
+        case Exchange::weight_gather:
+        case Exchange::gradient_reduce:
         case Exchange::none:
           break;
       }
@@ -106,6 +110,37 @@ std::vector<int> layers_of_chunks(int layers, int pp, int vp) {
   return count;
 }
 
+namespace {
+
+// What data parallelism does beside and inside the passes of a chunk, on average over the step's micro-batches.
+void add_data_parallel_cost(PassCost& cost, int chunk, const StepInputs& in, const ExchangeTime& exchange) {
+  const Plan& plan = *in.plan;
+  const Software& s = *in.software;
+  if (plan.dp * plan.cp < 2) return;
+  const Accelerator& a = in.cluster->node.accelerator;
+  const double gradients = chunk_gradient_bytes(in, chunk);
+  const auto copies_s = [&](double bytes) {
+    return bytes <= 0 ? 0 : memory_time_s(a, bytes, s.memory_efficiency) / in.cluster->hosts.device_speed;
+  };
+  double beside_s = 0;  // exchange that runs along with backward
+  if (s.kernel_interference > 0) beside_s = exchange(Exchange::gradient_reduce, gradients) / plan.ga();
+  if (plan.sharding == Sharding::zero3) {
+    const double weights = gradients / s.gradient_bytes_per_parameter * 2;
+    const double gather_s = exchange(Exchange::weight_gather, weights);
+    for (TaskCost* pass : {&cost.forward, &cost.backward}) {
+      pass->dp_s += gather_s * (1 - s.gather_overlap);
+      pass->busy[Activity::copy] += copies_s(s.gather_copy_passes * weights);
+      pass->dp_s += s.kernel_interference * gather_s * s.gather_overlap;
+    }
+    cost.backward.busy[Activity::copy] += copies_s(s.gather_copy_passes * gradients) / plan.ga();
+  } else if (plan.sharding == Sharding::none) {
+    cost.backward.busy[Activity::copy] += copies_s(s.gradient_copy_passes * gradients) / plan.ga();
+  }
+  cost.backward.dp_s += s.kernel_interference * std::min(beside_s, cost.backward.busy.total());
+}
+
+}  // namespace
+
 std::vector<PassCost> chunk_costs(const StepInputs& in, const ExchangeTime& exchange, const Slowdown& slowdown,
                                   Pass pass) {
   const auto cost = [&](const LayerOperations& ops) {
@@ -117,6 +152,12 @@ std::vector<PassCost> chunk_costs(const StepInputs& in, const ExchangeTime& exch
   for (const int n : layers_of_chunks(in.network->layers, in.plan->pp, in.plan->vp)) {
     const auto times = static_cast<double>(n);
     chunks.push_back({layer.forward.scaled(times), layer.backward.scaled(times)});
+  }
+  for (size_t c = 0; c < chunks.size() && pass == Pass::training; ++c) {
+    add_data_parallel_cost(chunks[c], static_cast<int>(c), in, exchange);
+    if (in.plan->pp > 1)
+      for (TaskCost* visit : {&chunks[c].forward, &chunks[c].backward})
+        visit->gap_s += in.software->pipeline_visit.value();
   }
   chunks.front() += cost(embedding_operations(*in.network, *in.training, *in.plan, *in.software));
   chunks.back() += cost(head_operations(*in.network, *in.training, *in.plan, *in.software));
@@ -148,7 +189,9 @@ TaskCost optimizer_cost(const StepInputs& in) {
   // Gradient read, two moments and master weight read and written, weight written.
   const double bytes = in.software->optimizer_bytes_per_parameter * trained_parameters_of_rank(in) / shards;
   cost.busy[Activity::memory_bound] =
-      memory_time_s(in.cluster->node.accelerator, bytes, in.software->memory_efficiency) /
+      memory_time_s(
+          in.cluster->node.accelerator, bytes,
+          in.software->optimizer_efficiency > 0 ? in.software->optimizer_efficiency : in.software->memory_efficiency) /
       in.cluster->hosts.device_speed;
   return cost;
 }

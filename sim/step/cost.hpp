@@ -17,9 +17,10 @@ using ExchangeTime = std::function<double(Exchange what, double bytes)>;
 struct TaskCost {
   ActivityTimes busy;                   // kernels
   double tp_s = 0, cp_s = 0, ep_s = 0;  // exchanges that nothing hides
+  double dp_s = 0;                      // weight gathers (ZeRO-3) that nothing hides
   double gap_s = 0;                     // the device waits inside its own work (input, launches), without noise
   double host_s = 0;                    // the host's time to issue it all
-  double device_s() const { return busy.total() + tp_s + cp_s + ep_s + gap_s; }
+  double device_s() const { return busy.total() + tp_s + cp_s + ep_s + dp_s + gap_s; }
   TaskCost& operator+=(const TaskCost& o);
   TaskCost scaled(double factor) const;
 };
@@ -45,7 +46,8 @@ TaskCost cost_of(const std::vector<Operation>& operations, const StepInputs& in,
 // else the first chunks take one layer more.
 std::vector<int> layers_of_chunks(int layers, int pp, int vp);
 
-// Cost of each chunk for one micro-batch, embedding and head included in the first and last.
+// Cost of each chunk for one micro-batch, embedding and head included in the first and last. ZeRO-3 gathers the chunk's
+// weights before each pass; plain data parallelism copies gradients into buckets and out again.
 std::vector<PassCost> chunk_costs(const StepInputs& in, const ExchangeTime& exchange, const Slowdown& slowdown,
                                   Pass pass);
 

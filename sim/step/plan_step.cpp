@@ -1,26 +1,39 @@
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "hardware/gpu_power.hpp"
 #include "step/step_model.hpp"
 
 namespace tw {
 namespace {
 
+// Adds `time_s` of work with a mix of activities to one direction of a step. The profile's times are sustained ones,
+// and its mixes stay under the board limit that it was measured with: only a lower limit lengthens clock-bound kernels.
+void add_mix(TaskCost& task, const std::map<std::string, double>& shares, double time_s, double slowdown) {
+  double gap_s = time_s;
+  for (const auto& [name, activity] : Choices<Activity>::table()) {
+    const auto share = shares.find(name);
+    if (share == shares.end()) continue;
+    task.busy[activity] += share->second * time_s * (clock_bound(activity) ? slowdown : 1);
+    gap_s -= share->second * time_s;
+  }
+  // Shares below 1 leave gaps in which the device waits for its host or its input.
+  task.gap_s += std::max(0.0, gap_s);
+}
+
 // A benchmark known only by its step time: one forward and backward of given length and activity mix.
 PassCost profiled_cost(const StepInputs& in, const Slowdown& slowdown) {
   const ProfiledWorkload& w = *in.workload;
-  const double batch = static_cast<double>(in.plan->gbs) / in.plan->dp;
-  // The profile's times are sustained ones: the board limit is in them already.
-  (void)slowdown;
-  const double time_s = (w.fixed.value() + w.per_sample.value() * batch) / in.cluster->hosts.device_speed;
+  const double batch = static_cast<double>(in.plan->gbs) / in.plan->dp, speed = in.cluster->hosts.device_speed;
+  const double fixed_s = w.fixed.value() / speed, samples_s = w.per_sample.value() * batch / speed;
+  const auto& fixed_mix = w.fixed_activities.empty() ? w.activities : w.fixed_activities;
   PassCost cost;
-  for (const auto& [name, activity] : Choices<Activity>::table()) {
-    const auto share = w.activities.find(name);
-    if (share == w.activities.end()) continue;
-    // Backward is about two thirds of a step.
-    cost.forward.busy[activity] += share->second * time_s / 3;
-    cost.backward.busy[activity] += share->second * time_s * 2 / 3;
-  }
-  // Shares below 1 leave gaps in which the device waits for its host or its input.
-  cost.forward.gap_s = time_s / 3 - cost.forward.busy.total();
-  cost.backward.gap_s = time_s * 2 / 3 - cost.backward.busy.total();
+  // Backward is about two thirds of a step.
+  add_mix(cost.forward, fixed_mix, fixed_s / 3, slowdown.forward);
+  add_mix(cost.forward, w.activities, samples_s / 3, slowdown.forward);
+  add_mix(cost.backward, fixed_mix, fixed_s * 2 / 3, slowdown.backward);
+  add_mix(cost.backward, w.activities, samples_s * 2 / 3, slowdown.backward);
   return cost;
 }
 
@@ -54,9 +67,10 @@ StepPlan plan_step(const StepInputs& in, const StepNetwork& net, const Slowdown&
   s.hand_over_exposed_s = (1 - in.software->pp_overlap) * net.hand_over_s;
   for (size_t c = 0; c < s.cost.size(); ++c) {
     s.gradient_bytes.push_back(chunk_gradient_bytes(in, static_cast<int>(c)));
-    // Updated BF16 weights come back from the shards.
-    s.weight_bytes.push_back(
-        plan.sharding == Sharding::none ? 0 : s.gradient_bytes.back() / in.software->gradient_bytes_per_parameter * 2);
+    // Updated BF16 weights come back from the shards; ZeRO-3 gathers them in the passes instead (chunk_costs).
+    s.weight_bytes.push_back(plan.sharding == Sharding::none || plan.sharding == Sharding::zero3
+                                 ? 0
+                                 : s.gradient_bytes.back() / in.software->gradient_bytes_per_parameter * 2);
   }
   return s;
 }

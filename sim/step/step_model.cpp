@@ -136,10 +136,11 @@ class StepSimulation {
     w.charged.tp += c.tp_s;
     w.charged.cp += c.cp_s;
     w.charged.ep += c.ep_s;
+    w.charged.dp += c.dp_s;
     w.charged.host += elapsed_s - c.device_s() + c.gap_s;
     w.charged.jitter += jitter_s;
     ActivityTimes did = c.busy;
-    did[Activity::collective] += c.tp_s + c.cp_s + c.ep_s;
+    did[Activity::collective] += c.tp_s + c.cp_s + c.ep_s + c.dp_s;
     w.activity += did;
     stretch.activity += did;
     stretch.time_s += elapsed_s;

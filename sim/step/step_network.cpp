@@ -75,7 +75,8 @@ class RankGrid {
 };
 
 // Times of exchanges inside a layer, remembered: a layer asks for few different ones many times.
-ExchangeTime exchange_times(const RankGrid& grid, double round_s, std::shared_ptr<network::Collectives> collectives) {
+ExchangeTime exchange_times(const RankGrid& grid, double round_s, bool sharded,
+                            std::shared_ptr<network::Collectives> collectives) {
   struct Group {
     std::vector<std::vector<Rank>> groups;
     bool inside;
@@ -88,16 +89,23 @@ ExchangeTime exchange_times(const RankGrid& grid, double round_s, std::shared_pt
   const auto tp = std::make_shared<Group>(group(grid.tp_groups(0)));
   const auto cp = std::make_shared<Group>(group(grid.cp_groups(0)));
   const auto ep = std::make_shared<Group>(group(grid.ep_groups()));
+  const auto dp = std::make_shared<Group>(group(grid.gradient_groups(0)));
   const auto known = std::make_shared<std::map<std::pair<Exchange, double>, double>>();
   return [=](Exchange what, double bytes) {
     const auto [at, fresh] = known->try_emplace({what, bytes}, 0.0);
     if (!fresh) return at->second;
-    const Group& g = what == Exchange::cp_exchange ? *cp : what == Exchange::ep_all_to_all ? *ep : *tp;
-    const Collective op = what == Exchange::tp_reduce_scatter ? Collective::reduce_scatter
-                          : what == Exchange::tp_all_reduce   ? Collective::all_reduce
-                          : what == Exchange::ep_all_to_all   ? Collective::all_to_all
-                          : what == Exchange::cp_exchange     ? Collective::send_recv
-                                                              : Collective::all_gather;
+    const bool gradients = what == Exchange::weight_gather || what == Exchange::gradient_reduce;
+    const Group& g = what == Exchange::cp_exchange     ? *cp
+                     : what == Exchange::ep_all_to_all ? *ep
+                     : gradients                       ? *dp
+                                                       : *tp;
+    const Collective op = what == Exchange::gradient_reduce && !sharded ? Collective::all_reduce
+                          : what == Exchange::gradient_reduce           ? Collective::reduce_scatter
+                          : what == Exchange::tp_reduce_scatter         ? Collective::reduce_scatter
+                          : what == Exchange::tp_all_reduce             ? Collective::all_reduce
+                          : what == Exchange::ep_all_to_all             ? Collective::all_to_all
+                          : what == Exchange::cp_exchange               ? Collective::send_recv
+                                                                        : Collective::all_gather;
     const auto ranks = static_cast<int>(g.groups.front().size());
     if (ranks < 2) return 0.0;
     const double time_s =
@@ -108,8 +116,8 @@ ExchangeTime exchange_times(const RankGrid& grid, double round_s, std::shared_pt
 
 }  // namespace
 
-StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const std::vector<int>& nodes,
-                               int replicas) {
+StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const std::vector<int>& nodes, int replicas,
+                               std::vector<network::LoadClass> others) {
   const Plan& plan = *in.plan;
   StepNetwork net;
   network::CollectiveOptions options;
@@ -118,7 +126,7 @@ StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const
   options.domain_floor_s = kIssuedFloor_s;
   const auto collectives = std::make_shared<network::Collectives>(fabric, options);
   const RankGrid grid(plan, fabric, nodes);
-  net.exchange = exchange_times(grid, in.software->cp_round.value(), collectives);
+  net.exchange = exchange_times(grid, in.software->cp_round.value(), plan.sharding != Sharding::none, collectives);
 
   const auto add = [&](const std::string& name, Collective op, const std::vector<std::vector<Rank>>& groups,
                        double bytes) {
@@ -165,7 +173,11 @@ StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const
       }
     }
   }
-  net.links = network::engine_links(fabric, net.classes);
+  for (network::LoadClass& other : others) {
+    net.others.push_back(static_cast<int>(net.classes.size()));
+    net.classes.push_back(std::move(other));
+  }
+  net.links = network::engine_links(fabric, net.classes, &net.link_ids);
   return net;
 }
 

@@ -17,6 +17,8 @@ inline constexpr int gradient_buckets = 8;
 struct StepNetwork {
   std::vector<network::Link> links;
   std::vector<network::LoadClass> classes;
+  std::vector<int> link_ids;  // of the fabric, for each link
+  std::vector<int> others;    // classes of other users of the fabric, in the order they were given
   // Class of the hand-over from stage s to its neighbour, per replica; -1 where there is none.
   std::vector<std::vector<int>> forward_hand_over, backward_hand_over;  // [stage][replica]
   std::vector<int> gradient_exchange;                                   // [stage]; -1 when dp x cp = 1
@@ -26,7 +28,9 @@ struct StepNetwork {
 };
 
 // Rank grid: TP innermost, then CP, DP, PP, on nodes in the order of `nodes`.
-// `replicas` is 1 (a representative) or dp (every replica has links of its own).
-StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const std::vector<int>& nodes, int replicas);
+// `replicas` is 1 (a representative) or dp (every replica has links of its own). `others`: loads of other users of the
+// fabric, on its link ids.
+StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const std::vector<int>& nodes, int replicas,
+                               std::vector<network::LoadClass> others = {});
 
 }  // namespace tw

@@ -85,6 +85,10 @@ void fields(A& a, CarbonResult& r) {
   a(r.kg_co2e, r.kg_co2e_mlperf_v4_0, r.intensity_kg_per_kwh);
 }
 template <class A>
+void fields(A& a, JobResult& r) {
+  a(r.name, r.alone_s, r.together_s, r.slow_down, r.bottleneck, r.narrowest);
+}
+template <class A>
 void fields(A& a, ReferenceRow& r) {
   a(r.quantity, r.unit, r.kind, r.measured, r.predicted, r.error_pct);
 }
@@ -94,7 +98,7 @@ void fields(A& a, ReferenceResult& r) {
 }
 template <class A>
 void fields(A& a, PowerSeries& r) {
-  a(r.time_s, r.mean_w, r.p5_w, r.p95_w);
+  a(r.time_s, r.mean_w, r.p5_w, r.p95_w, r.p50_w);
 }
 template <class A>
 void fields(A& a, ActivityTimes& r) {
@@ -117,9 +121,59 @@ void fields(A& a, Timeline& r) {
   a(r.run_begin_s, r.run_end_s, r.groups);
 }
 template <class A>
+void fields(A& a, Ramp& r) {
+  a(r.window_s, r.up_w_per_s, r.up_at_s, r.down_w_per_s, r.down_at_s);
+}
+template <class A>
+void fields(A& a, PowerSwings& r) {
+  a(r.mean_w, r.sd_w, r.least_w, r.peak_w, r.p5_w, r.p50_w, r.p95_w, r.p99_w, r.largest_step_w, r.largest_step_at_s,
+    r.ramps);
+}
+template <class A>
+void fields(A& a, StageTotals& r) {
+  a(r.stage, r.units, r.output_j, r.loss_j, r.peak_w, r.peak_unit, r.peak_at_s, r.rating_w, r.headroom_w,
+    r.spare_headroom_w, r.redundant);
+}
+template <class A>
+void fields(A& a, HourlyResult& r) {
+  a(r.start, r.kg_co2e, r.kg_co2e_market, r.cost_usd, r.least_carbon_start, r.least_cost_start, r.least_kg_co2e,
+    r.most_kg_co2e, r.least_cost_usd, r.most_cost_usd);
+}
+template <class A, size_t N>
+void fields(A& a, std::array<double, N>& r) {
+  for (double& v : r) a(v);
+}
+template <class A>
+void fields(A& a, StepPower& r) {
+  a(r.begin_s, r.watts, r.end_s);
+}
+template <class A>
+void fields(A& a, GridResult& r) {
+  a(r.facility, r.step_swing_w, r.stages, r.grid_j, r.parts_j, r.failures, r.stopped, r.lost_s, r.dc_per_sample_j,
+    r.dc_per_token_j, r.facility_per_sample_j, r.facility_per_token_j, r.kg_co2e_market, r.hourly, r.step);
+}
+template <class A>
+void fields(A& a, RectifierFailure& r) {
+  a(r.bus, r.count, r.at_s);
+}
+template <class A>
+void fields(A& a, Power& r) {
+  double w = r.value();
+  a(w);
+  r = watts(w);
+}
+template <class A>
+void fields(A& a, NodeCap& r) {
+  a(r.nodes, r.from_s, r.gpu_limit);
+}
+template <class A>
+void fields(A& a, PowerOptions& r) {
+  a(r.gpu_limit, r.seed, r.caps, r.failures);
+}
+template <class A>
 void fields(A& a, Result& r) {
   a(r.scenario, r.seed, r.inputs_sha256, r.plan, r.step, r.memory, r.run, r.power, r.energy, r.energy_mlperf_v4_0,
-    r.carbon, r.cost, r.reference, r.warnings, r.error, r.timeline, r.series);
+    r.carbon, r.grid, r.cost, r.jobs, r.reference, r.warnings, r.error, r.timeline, r.power_options, r.series);
 }
 
 template <class T>

@@ -7,6 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "power/delivery.hpp"
+#include "power/power_run.hpp"
+#include "power/ramps.hpp"
+#include "power/step_power.hpp"
 #include "step/breakdown.hpp"
 #include "step/timeline.hpp"
 
@@ -62,6 +66,13 @@ struct CarbonResult {
   Maybe kg_co2e, kg_co2e_mlperf_v4_0, intensity_kg_per_kwh;
 };
 
+// The job and each of its neighbours on the fabric: a step of the job, one turn of a neighbour.
+struct JobResult {
+  std::string name;
+  Maybe alone_s, together_s, slow_down;
+  std::string bottleneck, narrowest;  // class of the links that bind it, and the link
+};
+
 struct ReferenceRow {
   std::string quantity, unit, kind;  // kind: fitted, predicted or given
   Maybe measured, predicted, error_pct;
@@ -74,7 +85,31 @@ struct ReferenceResult {
 
 // Node power over time, for figures: mean and quantiles over nodes, as a meter would read it.
 struct PowerSeries {
-  std::vector<double> time_s, mean_w, p5_w, p95_w;
+  std::vector<double> time_s, mean_w, p5_w, p95_w, p50_w;
+};
+
+// Carbon and cost by the hour, for a site with hourly series.
+struct HourlyResult {
+  std::string start;  // as the scenario says; empty: only the choices below
+  Maybe kg_co2e, kg_co2e_market, cost_usd;
+  std::string least_carbon_start, least_cost_start;
+  Maybe least_kg_co2e, most_kg_co2e, least_cost_usd, most_cost_usd;
+};
+
+// From the nodes to the grid: who carries what, how it moves, what it costs for each sample.
+struct GridResult {
+  PowerSwings facility;              // the building's power for this job, inside the run
+  Maybe step_swing_w;                // of it, highest less lowest inside one training step
+  std::vector<StageTotals> stages;   // from the nodes to the feed
+  Maybe grid_j;                      // at the feed, without cooling and network
+  std::map<std::string, double> parts_j;  // of the nodes: "gpu_" and the activity, host, conversion ...
+  std::vector<std::string> failures;      // what each power failure did
+  bool stopped = false;                   // by one of them
+  double lost_s = 0;
+  Maybe dc_per_sample_j, dc_per_token_j, facility_per_sample_j, facility_per_token_j;
+  Maybe kg_co2e_market;  // by contract; kg_co2e of the result is that of the grid
+  std::optional<HourlyResult> hourly;
+  StepPower step;
 };
 
 struct Result {
@@ -88,13 +123,16 @@ struct Result {
   PowerResult power;
   EnergyResult energy, energy_mlperf_v4_0;
   CarbonResult carbon;
+  GridResult grid;
   std::map<std::string, Maybe> cost;
+  std::vector<JobResult> jobs;  // empty when nobody else is on the fabric
   ReferenceResult reference;
   std::vector<std::string> warnings;
   std::string error;  // set when the scenario failed after its inputs were accepted
 
   // Beyond the JSON: material for figures and telemetry.
   Timeline timeline;
+  PowerOptions power_options;  // failures and caps in force, for integrate_power() on the timeline
   PowerSeries series;
 };
 

@@ -7,10 +7,26 @@
 #include "core/files.hpp"
 #include "core/text.hpp"
 #include "facility/facility.hpp"
+#include "power/check_power.hpp"
 #include "topology/fabric.hpp"
 
 namespace tw {
 namespace {
+
+// Activities that the workload spends time in: power data must have watts for them.
+std::vector<Activity> used_activities(const Scenario& s) {
+  using A = Activity;
+  std::vector<Activity> used{A::idle, A::context, A::spin, A::collective};
+  if (s.workload) {
+    for (const auto* mix : {&s.workload->activities, &s.workload->fixed_activities})
+      for (const auto& [name, activity] : Choices<Activity>::table())
+        if (mix->count(name) > 0) used.push_back(activity);
+    return used;
+  }
+  used.insert(used.end(), {A::memory_bound, A::attention_forward, A::attention_backward, A::gemm_bf16});
+  if (s.training && s.training->precision == Precision::fp8) used.push_back(A::gemm_fp8);
+  return used;
+}
 
 // Everything that one value cannot tell by itself: what belongs together, what divides, what fits the cluster.
 void check_scenario(Scenario& s, const ReadContext& root) {
@@ -34,19 +50,19 @@ void check_scenario(Scenario& s, const ReadContext& root) {
       root.at("training").at("precision").fault(fmt::format("{} has no FP8", s.cluster.node.accelerator.name), "bf16");
   }
   if (s.workload) {
-    double sum = 0;
-    for (const auto& [name, share] : s.workload->activities) {
-      sum += share;
-      std::vector<std::string> known;
-      for (const auto& entry : Choices<Activity>::table()) known.push_back(entry.first);
-      if (std::find(known.begin(), known.end(), name) == known.end())
-        root.at("workload")
-            .at("activities")
-            .at(name)
-            .fault(fmt::format("unknown activity \"{}\"", name), suggest(name, known));
+    std::vector<std::string> known;
+    for (const auto& entry : Choices<Activity>::table()) known.push_back(entry.first);
+    for (const auto& [key, mix] : {std::pair{"activities", &s.workload->activities},
+                                   std::pair{"fixed_activities", &s.workload->fixed_activities}}) {
+      double sum = 0;
+      const ReadContext at = root.at("workload").at(key);
+      for (const auto& [name, share] : *mix) {
+        sum += share;
+        if (std::find(known.begin(), known.end(), name) == known.end())
+          at.at(name).fault(fmt::format("unknown activity \"{}\"", name), suggest(name, known));
+      }
+      if (sum > 1 + 1e-9) at.fault(fmt::format("the shares add up to {:.3f}", sum), "at most 1");
     }
-    if (sum > 1 + 1e-9)
-      root.at("workload").at("activities").fault(fmt::format("the shares add up to {:.3f}", sum), "at most 1");
     if (s.plan.tp * s.plan.pp * s.plan.cp * s.plan.ep != 1)
       plan.fault("a profiled workload is data parallel only", "tp = pp = cp = ep = 1");
   }
@@ -57,7 +73,16 @@ void check_scenario(Scenario& s, const ReadContext& root) {
     at_run.at("evaluation_samples").fault("evaluations need samples", "above 0");
   if (run.asynchronous_evaluation && s.plan.evaluation_nodes == 0)
     at_run.at("asynchronous_evaluation").fault("no nodes of their own evaluate", "set /plan/evaluation_nodes");
+  if (!run.start.empty() && !parse_time(run.start, parse_utc_offset(s.site.utc_offset)))
+    at_run.at("start").fault(fmt::format("\"{}\" is no time with its offset from UTC", run.start),
+                             "such as \"2024-05-16T08:00+08:00\"");
+  check_power(s.cluster, used_activities(s), root.at("cluster"));
+  const size_t before = root.faults->size();
   check_fabric(s.cluster, root.at("cluster"));
+  const int own_nodes = s.plan.nodes + s.plan.evaluation_nodes;
+  check_placement(s.placement, s.cluster.nodes(), own_nodes, root.at("placement"));
+  if (root.faults->size() == before && problem.empty())
+    check_neighbours({s.jobs, s.traffic}, s.cluster, s.placement, own_nodes, root);
   check_site(s.site, root.at("site"));
 }
 
@@ -68,6 +93,8 @@ LoadedScenario finish(const Document& document, const std::string& file, Faults&
   loaded.scenario = read<Scenario>(document, mine);
   // Values that could not be read would only give follow-up faults.
   if (document.complete() && mine.empty()) check_scenario(loaded.scenario, ReadContext{&document, "", &mine, {}});
+  if (document.complete() && mine.empty())
+    loaded.site_series = load_site_series(loaded.scenario.site, document.origin("/site").file, mine);
   for (const Fault& fault : mine.list()) faults.add(fault);
   if (!document.complete()) return loaded;
   loaded.sha256 = sha256_hex(document.canonical());

@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "core/document.hpp"
+#include "facility/hourly_series.hpp"
 #include "facility/site.hpp"
 #include "power/network_rule.hpp"
 #include "run/run_plan.hpp"
+#include "study/neighbours.hpp"
 #include "topology/cluster.hpp"
 #include "workload/plan.hpp"
 #include "workload/software.hpp"
@@ -53,6 +55,9 @@ struct Scenario {
   Plan plan;
   RunPlan run;
   Site site;
+  NodePlacement placement;
+  std::vector<NeighbourJob> jobs;
+  std::vector<BackgroundTraffic> traffic;
   NetworkRule network_rule = NetworkRule::as_published;
   Reference reference;
   static void describe(Description<Scenario>& d) {
@@ -67,6 +72,9 @@ struct Scenario {
     d.required("plan", &Scenario::plan, "the parallel plan");
     d.optional("run", &Scenario::run, "how long it runs");
     d.required("site", &Scenario::site, "the site");
+    d.optional("placement", &Scenario::placement, "which nodes of the cluster the job gets (default: the first)");
+    d.optional("jobs", &Scenario::jobs, "other jobs on the same fabric");
+    d.optional("traffic", &Scenario::traffic, "storage or background traffic on the same fabric");
     d.optional("network_rule", &Scenario::network_rule, "how switch power is apportioned to the job");
     d.optional("reference", &Scenario::reference, "what was measured");
   }
@@ -75,6 +83,7 @@ struct Scenario {
 // A scenario that passed every check, with what the report wants to know about its inputs.
 struct LoadedScenario {
   Scenario scenario;
+  SiteSeries site_series;  // where the site names hourly series
   std::string file;
   std::string sha256;   // of the effective inputs
   std::string explain;  // filled only on request

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "facility/facility.hpp"
+#include "network/busy_engine.hpp"
 #include "network/process.hpp"
 #include "power/energy_window.hpp"
 #include "power/meter.hpp"
@@ -15,6 +16,7 @@
 #include "run/run_model.hpp"
 #include "step/schedule.hpp"
 #include "study/archive.hpp"
+#include "study/power_study.hpp"
 #include "study/reference_rows.hpp"
 #include "topology/placement.hpp"
 #include "workload/memory.hpp"
@@ -124,6 +126,15 @@ void warn_about(Result& r, const Scenario& s) {
   if (!a.transferred_from.empty())
     r.warnings.push_back(
         fmt::format("{}: efficiencies are transferred from {}, not measured", a.name, a.transferred_from));
+  for (const std::string& what : r.grid.failures) r.warnings.push_back("power failure: " + what);
+  if (r.grid.stopped)
+    r.warnings.push_back("the job stopped before its target; its time and energy are those up to that moment");
+  // The law between cap and speed is fitted at one limit; nothing was measured below it.
+  if (a.board_limit < a.power.fitted_limit)
+    r.warnings.push_back(fmt::format(
+        "time and power under a cap of {} are an estimate: kernels lengthen with the dynamic power that is left to the "
+        "-{:.2f}, fitted on burst against sustained rates at {}",
+        to_text(a.board_limit), a.power.throttle_exponent, to_text(a.power.fitted_limit)));
   if (s.network && s.network->layers % (s.plan.pp * s.plan.vp) != 0)
     r.warnings.push_back(
         fmt::format("{} layers do not divide into {} chunks: uneven stages", s.network->layers, s.plan.pp * s.plan.vp));
@@ -150,29 +161,53 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   in.run = &s.run;
   const int replicas = options.level >= 2 && s.network ? s.plan.dp : 1;
   const Fabric fabric = build_fabric(s.cluster);
-  const StepNetwork network = build_step_network(in.step, fabric, place_packed(fabric, s.plan.nodes), replicas);
-  const auto engine = network.classes.empty() ? network::isolated_engine(network.links, network.classes)
-                                              : network::open_engine(network.links, network.classes);
+  // The nodes that train, then those that only evaluate.
+  const std::vector<int> placed = place(fabric, s.placement, s.plan.nodes + s.plan.evaluation_nodes);
+  const Neighbours others{s.jobs, s.traffic};
+  StepNetwork network = build_step_network(in.step, fabric, {placed.begin(), placed.begin() + s.plan.nodes}, replicas,
+                                           neighbour_loads(others, fabric));
+  const std::vector<network::Neighbour> neighbours = neighbours_of(others, network);
+  const auto links = network.classes.empty() ? network::isolated_engine(network.links, network.classes)
+                                             : network::open_engine(network.links, network.classes);
+  network::BusyEngine shared(*links, neighbours);
+  network::Engine* const engine = neighbours.empty() ? links.get() : static_cast<network::Engine*>(&shared);
+  double alone_s = 0;
+  if (!neighbours.empty()) {
+    shared.let_neighbours_run(false);
+    alone_s = build_run_model(in, *engine, network, options.level).quiet.time_s;
+    shared.let_neighbours_run(true);
+  }
   const RunModel model = build_run_model(in, *engine, network, options.level);
+  if (!neighbours.empty())
+    r.jobs = job_results(s.name, alone_s, model.quiet.time_s, neighbours, shared.turns(), network, fabric);
   std::vector<double> times;
-  SimulatedRun run = play_run(in, model, *engine, options.seed);
-  times.push_back(run.time_s);
-  for (int i = 1; i < options.runs; ++i)
-    times.push_back(play_run(in, model, *engine, options.seed + static_cast<uint64_t>(i)).time_s);
+  // The run counts its nodes from 0; here they get their places.
+  const auto played = [&](uint64_t seed) {
+    SimulatedRun one = play_run(in, model, *engine, seed);
+    for (NodeGroup& group : one.timeline.groups)
+      for (int& node : group.nodes) node = placed[static_cast<size_t>(node)];
+    return one;
+  };
+  SimulatedRun run = played(options.seed);
+  const SuppliedRun supplied = supply(s, std::move(run.timeline), options.seed);
+  times.push_back(supplied.timeline.run_end_s - supplied.timeline.run_begin_s);
+  for (int i = 1; i < options.runs; ++i) {
+    const uint64_t seed = options.seed + static_cast<uint64_t>(i);
+    const SuppliedRun other = supply(s, played(seed).timeline, seed);
+    times.push_back(other.timeline.run_end_s - other.timeline.run_begin_s);
+  }
 
   r.step = step_of(s, run);
   r.run.time_to_train_s = distribution_of(std::move(times), s.run.mlperf_v4_0.rcp_factor);
   r.run.steps = run.steps, r.run.samples = run.samples, r.run.evaluations = run.evaluations;
   if (run.evaluations > 0) r.run.eval_s = run.eval_s, r.run.eval_first_s = run.eval_first_s;
   r.run.init_s = run.init_s, r.run.first_step_s = run.first_step_s, r.run.wait_s = run.wait_s;
-  r.run.checkpoint_s = 0, r.run.lost_s = 0;
+  r.run.checkpoint_s = 0, r.run.lost_s = supplied.lost_s;
   if (r.step.tokens_per_s) r.run.days_per_1T_tokens = 1e12 / *r.step.tokens_per_s / 86400;
 
-  PowerOptions power_options;
-  power_options.seed = options.seed;
-  const PowerRun power = integrate_power(s.cluster, run.timeline, power_options);
+  const PowerRun power = integrate_power(s.cluster, supplied.timeline, supplied.options);
   std::vector<int> nodes;
-  for (const NodeGroup& g : run.timeline.groups) nodes.insert(nodes.end(), g.nodes.begin(), g.nodes.end());
+  for (const NodeGroup& g : supplied.timeline.groups) nodes.insert(nodes.end(), g.nodes.begin(), g.nodes.end());
   fill_power(r, s, power, fabric, nodes);
   const EnergyWindow window = run_window(power, r.power.network_w);
   const MlperfWindow& m = s.run.mlperf_v4_0;
@@ -183,9 +218,12 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   r.energy_mlperf_v4_0 = energy_of(scored, scored_facility);
   r.carbon = {facility.kg_co2e, scored_facility.kg_co2e, s.site.carbon_intensity.value() * joules_per_kwh};
   r.cost["energy_usd"] = facility.cost_usd;
-  const NodeSeries series = node_series(power, dc_meter, run.timeline.run_begin_s, run.timeline.run_end_s);
-  r.series = {series.time_s, series.mean_w, series.p5_w, series.p95_w};
-  r.timeline = std::move(run.timeline);
+  r.grid = grid_view(loaded, supplied, power, model, r.energy, r.power.network_w.value_or(0), run.samples);
+  if (facility.kg_co2e_market) r.grid.kg_co2e_market = facility.kg_co2e_market;
+  const NodeSeries series = node_series(power, dc_meter, power.run_begin_s, power.run_end_s);
+  r.series = {series.time_s, series.mean_w, series.p5_w, series.p95_w, series.p50_w};
+  r.timeline = supplied.timeline;
+  r.power_options = supplied.options;
   warn_about(r, s);
   fill_reference(r, s.reference);
   return r;

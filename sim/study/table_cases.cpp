@@ -22,6 +22,15 @@ std::string cell_of(const std::string& inside, const CsvTable& table, size_t row
     for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     return text;
   }
+  if (inside.find('*') != std::string::npos) {
+    double product = 1;
+    for (size_t begin = 0; begin <= inside.size();) {
+      const auto end = std::min(inside.find('*', begin), inside.size());
+      product *= table.value(row, inside.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    return fmt::format("{:.0f}", product);
+  }
   const auto bar = inside.find('|');
   const auto slash = inside.find('/');
   const std::string column = inside.substr(0, std::min(bar, slash));

@@ -28,8 +28,8 @@ struct TableRow {
   }
 };
 
-// Templates hold {column}, {column|value if blank}, {column/8} (whole division), {column:lower} in place of the table's
-// cells.
+// Templates hold {column}, {column|value if blank}, {column/8} (whole division), {column*other} (product),
+// {column:lower} in place of the table's cells.
 struct SuiteTable {
   std::string csv, scenario, id;
   std::map<std::string, std::vector<std::string>> where;

@@ -116,7 +116,8 @@ const char* stroke_of(CableKind kind) {
 }  // namespace
 
 std::string dot_text(const Fabric& f) {
-  std::string out = fmt::format("graph \"{}\" {{\n  rankdir=BT;\n  node [shape=box];\n", f.cluster_name);
+  std::string out =
+      fmt::format("graph fabric {{\n  label=\"{}\";\n  rankdir=BT;\n  node [shape=box];\n", f.cluster_name);
   for (const FabricVertex& v : f.vertices)
     out += fmt::format("  \"{}\" [style=filled, fillcolor=\"{}\"];\n", v.name, fill_of(v));
   for (const Bundle& b : bundles_of(f))

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <map>
 #include <numeric>
 #include <set>
@@ -48,6 +49,36 @@ std::vector<int> place_spread(const Fabric& fabric, int nodes) {
 
 std::vector<int> place(const Fabric& fabric, Placement placement, int nodes) {
   return placement == Placement::spread ? place_spread(fabric, nodes) : place_packed(fabric, nodes);
+}
+
+std::vector<int> place(const Fabric& fabric, const NodePlacement& placement, int nodes) {
+  return placement.nodes.empty() ? place(fabric, placement.rule, nodes) : place_named(fabric, placement.nodes);
+}
+
+int node_index(const std::string& name, int nodes) {
+  if (name.rfind("node-", 0) != 0) return -1;
+  int index = -1;
+  const char* const end = name.data() + name.size();
+  const auto [stop, error] = std::from_chars(name.data() + 5, end, index);
+  const bool plain = error == std::errc() && stop == end && name == fmt::format("node-{}", index);
+  return plain && index < nodes ? index : -1;
+}
+
+void check_placement(const NodePlacement& placement, int cluster_nodes, int nodes, const ReadContext& at) {
+  if (placement.nodes.empty()) return;
+  std::set<int> seen;
+  const ReadContext list = at.at("nodes");
+  for (size_t i = 0; i < placement.nodes.size(); ++i) {
+    const int index = node_index(placement.nodes[i], cluster_nodes);
+    if (index < 0)
+      list.at(i).fault(fmt::format("there is no node \"{}\"", placement.nodes[i]),
+                       fmt::format("node-0 to node-{}", cluster_nodes - 1));
+    else if (!seen.insert(index).second)
+      list.at(i).fault(fmt::format("\"{}\" stands twice", placement.nodes[i]), "every node once");
+  }
+  if (nodes > 0 && placement.nodes.size() != static_cast<size_t>(nodes))
+    list.fault(fmt::format("{} nodes are named, but the plan has {}", placement.nodes.size(), nodes),
+               fmt::format("{} names", nodes));
 }
 
 std::vector<int> place_named(const Fabric& fabric, const std::vector<std::string>& names) {

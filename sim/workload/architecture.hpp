@@ -61,7 +61,8 @@ struct Architecture {
     d.optional("kv_heads", &Architecture::kv_heads, "key and value heads (grouped-query attention); 0: as heads",
                between(0, 100000));
     d.optional("head_dim", &Architecture::head_dim, "size of a head; 0: hidden / heads", between(0, 1e6));
-    d.required("vocabulary", &Architecture::vocabulary, "vocabulary, padded as trained", between(1, 1e8));
+    d.required("vocabulary", &Architecture::vocabulary,
+               "vocabulary, padded as trained; 0: a stack of layers without embedding and head", between(0, 1e8));
     d.optional("mlp", &Architecture::mlp, "gated (three matrices) or plain (two)");
     d.optional("norm", &Architecture::norm, "normalization");
     d.optional("causal", &Architecture::causal, "causal attention does half the score work");
@@ -82,8 +83,9 @@ struct ProfiledWorkload {
   std::string sample = "sample";
   Time fixed, per_sample;
   Bytes gradients;
-  double overlap = 0.5;                      // share of the gradient exchange hidden behind backward
-  std::map<std::string, double> activities;  // shares of the step's own time
+  double overlap = 0.5;                            // share of the gradient exchange hidden behind backward
+  std::map<std::string, double> activities;        // shares of the step's own time
+  std::map<std::string, double> fixed_activities;  // of the fixed part; empty: as activities
   Time evaluation_fixed, evaluation_per_sample;
   std::string source;
   static void describe(Description<ProfiledWorkload>& d) {
@@ -95,7 +97,11 @@ struct ProfiledWorkload {
     d.required("gradients", &ProfiledWorkload::gradients, "gradient bytes exchanged each step");
     d.optional("overlap", &ProfiledWorkload::overlap, "share of the gradient exchange that backward can hide",
                between(0, 1));
-    d.required("activities", &ProfiledWorkload::activities, "share of the step's own time by activity");
+    d.required("activities", &ProfiledWorkload::activities,
+               "share of the step's own time by activity, under the board limit of the runs it was fitted on");
+    d.optional("fixed_activities", &ProfiledWorkload::fixed_activities,
+               "the same of the fixed part alone (optimizer, launches, hand-over), which draws less; absent: as "
+               "activities");
     d.optional("evaluation_fixed", &ProfiledWorkload::evaluation_fixed, "time of an evaluation beside its samples");
     d.optional("evaluation_per_sample", &ProfiledWorkload::evaluation_per_sample,
                "time of one evaluated sample on one accelerator");

@@ -14,7 +14,7 @@ std::map<std::string, double> StageMemory::parts() const {
           {"workspace", workspace}};
 }
 
-double layer_activation_bytes(const Architecture& n, const Training& t, const Plan& p) {
+double layer_activation_bytes(const Architecture& n, const Training& t, const Plan& p, bool eager) {
   const double tokens = local_tokens(t, p), tp = p.tp;
   const double shard = p.sequence_parallel ? tokens / tp : tokens;
   const auto h = static_cast<double>(n.hidden);
@@ -37,6 +37,8 @@ double layer_activation_bytes(const Architecture& n, const Training& t, const Pl
   bytes += 2 * expert_tokens * up;                                                // before the activation
   bytes += kept(4) * expert_tokens * down;                                        // after it
   if (n.dropout > 0) bytes += 2 * shard * h;                                      // masks
+  if (eager && n.mlp == Mlp::swiglu) bytes += 2 * expert_tokens * down;
+  if (eager) bytes += 2 * 2 * tokens * (q - kv);
   return bytes;
 }
 
@@ -50,7 +52,7 @@ std::vector<StageMemory> memory_of_stages(const Architecture& n, const Training&
   const double weight_shards = p.sharding == Sharding::zero3 ? shards : 1;
   const double gradient_shards = p.sharding == Sharding::zero2 || p.sharding == Sharding::zero3 ? shards : 1;
   const double state_shards = p.sharding == Sharding::none ? 1 : shards;
-  const double per_visit = layer_activation_bytes(n, t, p);
+  const double per_visit = layer_activation_bytes(n, t, p, s.eager_elementwise);
   const double tokens = local_tokens(t, p);
   std::vector<StageMemory> stages;
   for (int stage = 0; stage < p.pp; ++stage) {
@@ -73,6 +75,11 @@ std::vector<StageMemory> memory_of_stages(const Architecture& n, const Training&
     m.gradients = trained * s.gradient_bytes_per_parameter / gradient_shards;
     m.optimizer = trained * s.optimizer_state_bytes_per_parameter / state_shards;
     m.activations = in_flight[static_cast<size_t>(stage)] * most_layers * per_visit;
+    // With one micro-batch and gradients freed after each step, they grow while backward frees activations.
+    if (!s.persistent_gradients && p.ga() == 1) m.gradients = std::max(0.0, m.gradients - m.activations);
+    if (p.sharding == Sharding::none && shards > 1)
+      m.gradients += s.bucket_copies * trained * s.gradient_bytes_per_parameter;
+    if (p.sharding == Sharding::zero3) m.workspace += s.gathered_layers * layer_here * 2 * (1 - 1 / shards);
     // FP32 logits and their gradient live on the last stage; one layer's temporaries anywhere.
     if (stage == p.pp - 1) m.workspace += tokens * static_cast<double>(n.vocabulary) / p.tp * (2 + 4);
     m.workspace += s.workspace.value();

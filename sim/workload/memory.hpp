@@ -23,7 +23,9 @@ std::vector<StageMemory> memory_of_stages(const Architecture& network, const Tra
                                           const Software& software, const std::vector<int>& layers,
                                           const std::vector<int>& in_flight);
 
-// Activation bytes that one layer keeps for one micro-batch on one rank.
-double layer_activation_bytes(const Architecture& network, const Training& training, const Plan& plan);
+// Activation bytes that one layer keeps for one micro-batch on one rank. Eager kernels also keep what fusion would not
+// write: the activation before the gate's product, and keys and values repeated for every query head.
+double layer_activation_bytes(const Architecture& network, const Training& training, const Plan& plan,
+                              bool eager = false);
 
 }  // namespace tw

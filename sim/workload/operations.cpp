@@ -65,6 +65,20 @@ class Builder {
     o.launches = launches;
     push(o);
   }
+  // A norm. Eager kernels reach the measured bandwidth of norms only, backward less (reference/gpu_lab/memory_ops.csv).
+  void norm(const char* name, double bytes, int launches = 1) {
+    memory(name, bytes, launches);
+    if (!software_.eager_elementwise) return;
+    out_.back().norm = true;
+    if (backward_) out_.back().bytes /= software_.norm_backward_speed;
+  }
+  // A norm's gradient and its sum with that of the residual branch: one kernel when fused.
+  void norm_gradient(const char* name, double bf16_bytes) {
+    if (!software_.eager_elementwise) return memory(name, 4.5 * bf16_bytes, 2);
+    norm(name, 3 * bf16_bytes, 2);
+    memory("residual gradient", 3 * bf16_bytes);
+  }
+  bool eager() const { return software_.eager_elementwise; }
   // Casting a BF16 operand to FP8 and collecting its amax.
   void cast(const char* name, Precision precision, double elements) {
     if (precision != Precision::fp8) return;
@@ -153,7 +167,7 @@ void forward(Builder& b, const Architecture& n, const Training& t, const Plan& p
   const bool sp = p.sequence_parallel;
   const int targets = t.lora ? t.lora->targets : 0;
   const double qkv = s.query + 2 * s.kv;
-  b.memory("norm 1", kBf16 * s.shard * s.hidden * 2);
+  b.norm("norm 1", kBf16 * s.shard * s.hidden * 2);
   b.cast("cast QKV input", s.precision, s.shard * s.hidden);
   b.tp_gather("gather QKV input", s, sp, targets < 1);  // adapters want their input in BF16
   b.gemm("QKV", s.precision, s.tokens, qkv, s.hidden);
@@ -169,7 +183,7 @@ void forward(Builder& b, const Architecture& n, const Training& t, const Plan& p
   if (targets >= 2) lora_forward(b, "LoRA projection", t, s.tokens, s.query, s.hidden);
   b.tp_scatter("scatter projection", s, sp);
   b.memory("residual 1", kBf16 * s.shard * s.hidden * (n.dropout > 0 ? 3.5 : 3));
-  b.memory("norm 2", kBf16 * s.shard * s.hidden * 2);
+  b.norm("norm 2", kBf16 * s.shard * s.hidden * 2);
   b.cast("cast MLP input", s.precision, s.shard * s.hidden);
   const MlpSizes m = mlp_sizes(n, p, s);
   if (n.experts > 0) {
@@ -179,7 +193,10 @@ void forward(Builder& b, const Architecture& n, const Training& t, const Plan& p
   b.tp_gather("gather MLP input", s, sp, targets < 3);
   mlp_gemms(b, "MLP up", s.precision, m, mlp_up_factor(n) * s.ffn, s.hidden);
   if (targets >= 3) lora_forward(b, "LoRA MLP up", t, s.tokens, s.hidden, mlp_up_factor(n) * s.ffn);
-  b.memory(n.mlp == Mlp::swiglu ? "SwiGLU" : "GELU", kBf16 * m.tokens * s.ffn * (mlp_up_factor(n) + 1));
+  // Eager SwiGLU: silu (read, write), then the product (two reads, one write).
+  const bool two_kernels = n.mlp == Mlp::swiglu && b.eager();
+  b.memory(n.mlp == Mlp::swiglu ? "SwiGLU" : "GELU",
+           kBf16 * m.tokens * s.ffn * (two_kernels ? 5 : mlp_up_factor(n) + 1), two_kernels ? 2 : 1);
   b.cast("cast MLP down input", s.precision, m.tokens * s.ffn);
   mlp_gemms(b, "MLP down", s.precision, m, s.hidden, s.ffn);
   if (targets >= 4) lora_forward(b, "LoRA MLP down", t, s.tokens, s.ffn, s.hidden);
@@ -209,7 +226,10 @@ void backward(Builder& b, const Architecture& n, const Training& t, const Plan& 
   if (trained)
     mlp_gemms(b, "MLP down weight gradient", s.precision, {s.hidden * m.groups, m.groups}, s.ffn, m.tokens / m.groups);
   if (targets >= 4) lora_backward(b, "LoRA MLP down", t, s.tokens, s.ffn, s.hidden);
-  b.memory("MLP activation gradient", kBf16 * m.tokens * s.ffn * (2 * mlp_up_factor(n) + 1));
+  // Eager SwiGLU: two products, silu's gradient (two reads, one write each), and joining the halves of one tensor.
+  const bool four_kernels = n.mlp == Mlp::swiglu && b.eager();
+  b.memory("MLP activation gradient", kBf16 * m.tokens * s.ffn * (four_kernels ? 13 : 2 * mlp_up_factor(n) + 1),
+           four_kernels ? 4 : 1);
   b.cast("cast MLP up gradient", s.precision, m.tokens * up);
   mlp_gemms(b, "MLP up input gradient", s.precision, m, s.hidden, up);
   if (trained)
@@ -221,7 +241,7 @@ void backward(Builder& b, const Architecture& n, const Training& t, const Plan& 
       b.exchange("dispatch gradient", Exchange::ep_all_to_all, kBf16 * m.tokens * s.hidden / (sp ? s.tp : 1));
     b.memory("permutation gradient", kBf16 * m.tokens * s.hidden * 2, 4);
   }
-  b.memory("norm 2 gradient and residual", kBf16 * s.shard * s.hidden * 4.5, 2);
+  b.norm_gradient("norm 2 gradient and residual", kBf16 * s.shard * s.hidden);
   if (n.dropout > 0) b.memory("dropout 1 gradient", kBf16 * s.shard * s.hidden * 2.5);
   b.tp_gather("gather projection gradient", s, sp, targets < 2);
   b.cast("cast projection gradient", s.precision, s.tokens * s.hidden);
@@ -234,12 +254,16 @@ void backward(Builder& b, const Architecture& n, const Training& t, const Plan& 
     b.exchange("CP exchange", Exchange::cp_exchange, kBf16 * s.tokens * 2 * s.kv);
   if (p.cp > 1) b.memory("merge CP gradients", p.cp * s.tokens * (s.query + 2 * s.kv) * (kBf16 + 2 * kFp32), 8 * p.cp);
   if (n.rotary) b.memory("rotary gradient", kBf16 * s.tokens * (s.query + s.kv) * 2, 2);
+  if (b.eager()) b.memory("join QKV gradients", kBf16 * s.tokens * qkv * 2);
   b.cast("cast QKV gradient", s.precision, s.tokens * qkv);
   b.gemm("QKV input gradient", s.precision, s.tokens, s.hidden, qkv);
   if (trained) b.gemm("QKV weight gradient", s.precision, qkv, s.hidden, s.tokens);
   if (targets >= 1) lora_backward(b, "LoRA QKV", t, s.tokens, s.hidden, qkv);
   b.tp_scatter("scatter QKV input gradient", s, sp);
-  b.memory("norm 1 gradient and residual", kBf16 * s.shard * s.hidden * 4.5, 2);
+  b.norm_gradient("norm 1 gradient and residual", kBf16 * s.shard * s.hidden);
+  // Later micro-batches add their weight gradients to the first one's.
+  if (b.eager() && trained && p.dp > 0 && p.ga() > 1)
+    b.memory("gradient accumulation", 3 * kBf16 * trained_layer_parameters(n, t, p), 6);
 }
 
 }  // namespace
@@ -262,6 +286,7 @@ LayerOperations layer_operations(const Architecture& n, const Training& t, const
 LayerOperations embedding_operations(const Architecture& n, const Training& t, const Plan& p,
                                      const Software& software) {
   LayerOperations ops;
+  if (n.vocabulary == 0) return ops;
   const Sizes s = sizes_of(n, t, p);
   Builder f(ops.forward, t, software, false), b(ops.backward, t, software, true);
   f.memory("embedding", kBf16 * s.tokens * s.hidden * 2, 2);
@@ -273,6 +298,7 @@ LayerOperations embedding_operations(const Architecture& n, const Training& t, c
 
 LayerOperations head_operations(const Architecture& n, const Training& t, const Plan& p, const Software& software) {
   LayerOperations ops;
+  if (n.vocabulary == 0) return ops;
   const Sizes s = sizes_of(n, t, p);
   const double vocabulary = static_cast<double>(n.vocabulary) / s.tp;
   Builder f(ops.forward, t, software, false), b(ops.backward, t, software, true);

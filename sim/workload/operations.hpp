@@ -15,7 +15,16 @@ namespace tw {
 enum class OperationKind { gemm, attention, memory, exchange };
 
 // What ranks exchange inside a layer.
-enum class Exchange { none, tp_all_gather, tp_reduce_scatter, tp_all_reduce, cp_exchange, ep_all_to_all };
+enum class Exchange {
+  none,
+  tp_all_gather,
+  tp_reduce_scatter,
+  tp_all_reduce,
+  cp_exchange,
+  ep_all_to_all,
+  weight_gather,    // ZeRO-3: a layer's weights, before each pass
+  gradient_reduce,  // data-parallel gradients, all-reduced or, with sharding, reduce-scattered
+};
 
 // One operation of one rank. Times come later, from the accelerator profile.
 struct Operation {
@@ -29,7 +38,8 @@ struct Operation {
   double bytes = 0;          // memory: read plus written; exchange: full buffer of a rank
   double flops = 0;
   Exchange exchange = Exchange::none;
-  int launches = 1;  // kernels the host issues for it
+  int launches = 1;   // kernels the host issues for it
+  bool norm = false;  // memory: runs at the bandwidth of norms, not of copies
 };
 
 struct LayerOperations {

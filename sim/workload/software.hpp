@@ -37,11 +37,24 @@ struct Software {
   bool amax_every_micro_batch = false;  // delayed FP8 scaling meets the data-parallel ranks every micro-batch
   double memory_efficiency = 0.85;      // of fused memory-bound kernels, against the copy plateau
   double traffic_fused = 0.8;           // share of the counted traffic that is left after fusion and caching
+  bool eager_elementwise = false;       // norms, activations, additions run as kernels of their own, nothing fused
+  double norm_backward_speed = 0.64;    // eager: bandwidth of a norm's backward over that of its forward
+  double optimizer_efficiency = 0;      // of the optimizer's kernel, against the copy plateau; 0: memory_efficiency
+  double gradient_copy_passes = 0;      // bucket copies and scaling around an all-reduce of gradients
+  double gather_overlap = 0.9;          // share of ZeRO-3 weight gathers hidden behind compute
+  double gather_copy_passes = 0;        // copies out of gather buffers and into reduce-scatter buffers
+  double gathered_layers = 2;           // layers whose weights and gradients ZeRO-3 holds whole at a time
+  double kernel_interference = 0;       // extra time of kernels beside a gradient exchange or a weight gather
+  Time pipeline_visit;                  // of each visit of a pipeline stage, beside its work
+  bool persistent_gradients = true;     // gradient buffers live through the whole step
+  double bucket_copies = 0;             // copies of the gradients that all-reduce buckets hold
   Time step_fixed;                      // optimizer bookkeeping, logging, data hand-over of each step
   Time evaluation_fixed;                // of one evaluation call
   Time evaluation_per_batch;            // of one evaluated batch
   Time first_step_extra;                // first step inside the clock: warm-up of kernels and communicators
-  Time wait_after_first_step;           // then data loaders start and the GPUs wait
+  Time wait_after_first_step;           // then the GPUs wait for their data
+  Time loader_start;                    // data loaders start with the run and are ready this long after run_start
+  Time loader_start_sigma;              // standard deviation from process to process; the slowest of all counts
   Time wait_before_first_evaluation;
   Time first_evaluation_extra;
   Time init;          // outside the clock
@@ -96,11 +109,41 @@ struct Software {
                "bandwidth of fused memory-bound kernels over the copy plateau", between(0.01, 1));
     d.optional("traffic_fused", &Software::traffic_fused, "share of the counted traffic left after fusion and caching",
                between(0.01, 2));
+    d.optional("eager_elementwise", &Software::eager_elementwise,
+               "norms, activations and additions run as kernels of their own, nothing is fused");
+    d.optional("norm_backward_speed", &Software::norm_backward_speed,
+               "eager kernels: bandwidth of a norm's backward over that of its forward", between(0.01, 10));
+    d.optional("optimizer_efficiency", &Software::optimizer_efficiency,
+               "bandwidth of the optimizer's kernel over the copy plateau; 0: as memory_efficiency", between(0, 1));
+    d.optional("gradient_copy_passes", &Software::gradient_copy_passes,
+               "times that an all-reduce of gradients reads or writes them beside the exchange: bucket copies, scaling",
+               between(0, 20));
+    d.optional("gather_overlap", &Software::gather_overlap, "share of ZeRO-3 weight gathers hidden behind compute",
+               between(0, 1));
+    d.optional("gather_copy_passes", &Software::gather_copy_passes,
+               "times that ZeRO-3 reads or writes gathered weights (and gradients before their reduce-scatter) to copy "
+               "them",
+               between(0, 20));
+    d.optional("gathered_layers", &Software::gathered_layers,
+               "layers whose weights and gradients ZeRO-3 holds whole at a time, prefetch and buffers included",
+               between(1, 100));
+    d.optional("kernel_interference", &Software::kernel_interference,
+               "extra time of kernels beside a gradient exchange or a weight gather, as a share", between(0, 5));
+    d.optional("pipeline_visit", &Software::pipeline_visit,
+               "time of each visit of a pipeline stage beside its work: schedule, hand-shakes");
+    d.optional("persistent_gradients", &Software::persistent_gradients,
+               "gradient buffers live through the whole step; else a step of one micro-batch frees them");
+    d.optional("bucket_copies", &Software::bucket_copies,
+               "copies of the gradients that the buckets of a plain data-parallel exchange hold", between(0, 4));
     d.optional("step_fixed", &Software::step_fixed, "fixed time of every step");
     d.optional("evaluation_fixed", &Software::evaluation_fixed, "fixed time of an evaluation");
     d.optional("evaluation_per_batch", &Software::evaluation_per_batch, "extra time of each evaluated batch");
     d.optional("first_step_extra", &Software::first_step_extra, "extra time of the first step of a run");
     d.optional("wait_after_first_step", &Software::wait_after_first_step, "wait after the first step of a run");
+    d.optional("loader_start", &Software::loader_start,
+               "mean time from run_start until the data loaders of one accelerator's process are ready; no second step "
+               "begins before those of all processes are");
+    d.optional("loader_start_sigma", &Software::loader_start_sigma, "its standard deviation from process to process");
     d.optional("wait_before_first_evaluation", &Software::wait_before_first_evaluation,
                "wait before the first evaluation of a run");
     d.optional("first_evaluation_extra", &Software::first_evaluation_extra, "extra time of the first evaluation");

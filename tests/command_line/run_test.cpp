@@ -160,7 +160,7 @@ TEST_CASE("topology, collective and timeline answer") {
   const Run table = run({"topology", kCluster});
   CHECK(table.code == 0);
   CHECK(holds(table.out, "leaf"));
-  CHECK(holds(run({"topology", kCluster, "--route", "node-0", "node-7"}).out, "NIC 7"));
+  CHECK(holds(run({"topology", kCluster, "--route", "node-0", "node-7"}).out, "nic 7"));
   CHECK(holds(run({"topology", kCluster, "--dot", "-"}).out, "graph fabric"));
   const Run one =
       run({"collective", kCluster, "--op", "all-reduce", "--size", "1 GiB", "--ranks", "64", "--json", "-"});

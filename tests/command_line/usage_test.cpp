@@ -40,7 +40,7 @@ TEST_CASE("usage errors are one line with the nearest name, exit code 2") {
   refused({"run", k8, "--level", "4"}, "1 to 3");
   refused({"run", k8, "--jobs", "nan"}, "is not a whole number");
   refused({"run", k8, "--set"}, "--set");
-  refused({"collective", kCluster, "--op", "all-reduce"}, "--size");
+  refused({"collective", kCluster, "--size", "1 GiB"}, "--op");
   refused({"topology", kCluster, "extra"}, "one argument too many");
   refused({"--bogus"}, "--bogus");
   CHECK(run({}).code == 2);

@@ -1,0 +1,132 @@
+#include "power/step_power.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <numeric>
+
+namespace tw {
+namespace {
+
+enum class Doing { gap, forward, backward, exchange, optimizer };
+
+// What a stage does, as pieces in time.
+struct Piece {
+  double begin_s = 0, end_s = 0;
+  Doing what = Doing::gap;
+};
+
+Doing doing(const Span& span) {
+  if (span.stream == Span::Stream::network) return Doing::exchange;
+  if (std::strcmp(span.what, "optimizer") == 0) return Doing::optimizer;
+  return span.visit.backward ? Doing::backward : Doing::forward;
+}
+
+std::array<double, 7> components(const NodeParts& parts) {
+  std::array<double, 7> w{};
+  using A = Activity;
+  for (const A a : {A::gemm_bf16, A::gemm_fp8, A::attention_forward, A::attention_backward, A::convolution})
+    w[0] += parts.gpus[a];
+  for (const A a : {A::memory_bound, A::copy}) w[1] += parts.gpus[a];
+  w[2] = parts.gpus[A::collective];
+  w[3] = parts.gpus.total() - w[0] - w[1] - w[2];
+  w[4] = parts.conversion;
+  w[5] = parts.host;
+  w[6] = parts.nvswitch + parts.nics + parts.fans;
+  return w;
+}
+
+double sum_of(const std::array<double, 7>& w) {
+  return std::accumulate(w.begin(), w.end(), 0.0);
+}
+
+}  // namespace
+
+double StepPower::total_w(size_t i) const {
+  return sum_of(watts[i]);
+}
+
+double StepPower::least_w() const {
+  double w = std::numeric_limits<double>::infinity();
+  for (size_t i = 0; i < watts.size(); ++i) w = std::min(w, total_w(i));
+  return watts.empty() ? 0 : w;
+}
+
+double StepPower::most_w() const {
+  double w = 0;
+  for (size_t i = 0; i < watts.size(); ++i) w = std::max(w, total_w(i));
+  return w;
+}
+
+double StepPower::mean_w() const {
+  double energy_j = 0;
+  for (size_t i = 0; i < watts.size(); ++i)
+    energy_j += total_w(i) * ((i + 1 < begin_s.size() ? begin_s[i + 1] : end_s) - begin_s[i]);
+  return end_s > 0 ? energy_j / end_s : 0;
+}
+
+StepPower step_power(const NodeType& node, const std::vector<Span>& spans, const StepOutcome& outcome, Power gpu_limit,
+                     bool over_fabric, bool each_alone) {
+  const auto mix = [](const Stretch& s) {
+    return s.time_s > 0 ? s.activity.scaled(1 / s.time_s) : ActivityTimes{};
+  };
+  const std::array<ActivityTimes, 5> mixes{ActivityTimes::only(Activity::spin), mix(outcome.forward),
+                                           mix(outcome.backward), ActivityTimes::only(Activity::collective),
+                                           ActivityTimes::only(Activity::memory_bound)};
+  // Without a limit of their own the pieces keep their uncapped watts, and the excess of the whole step is taken off.
+  const Power limit = each_alone ? gpu_limit : watts(1e9);
+  std::array<std::array<double, 7>, 5> level{};
+  for (size_t i = 0; i < mixes.size(); ++i)
+    level[i] = components(node_parts(node, mixes[i], limit, {over_fabric, true}));
+
+  const auto stages = static_cast<int>(outcome.stage_activity.size());
+  std::vector<std::vector<Piece>> pieces(static_cast<size_t>(stages));
+  for (const Span& span : spans)
+    if (span.stream != Span::Stream::host && span.stage < stages && span.end_s > span.begin_s)
+      pieces[static_cast<size_t>(span.stage)].push_back({span.begin_s, std::min(span.end_s, outcome.time_s), doing(span)});
+  std::vector<double> edges{0, outcome.time_s};
+  for (auto& list : pieces) {
+    // Kernels hide what travels beside them: a piece of work wins over an exchange at the same time.
+    std::stable_sort(list.begin(), list.end(), [](const Piece& a, const Piece& b) { return a.begin_s < b.begin_s; });
+    for (const Piece& p : list) edges.insert(edges.end(), {p.begin_s, p.end_s});
+  }
+  std::sort(edges.begin(), edges.end());
+  edges.erase(std::unique(edges.begin(), edges.end(), [](double a, double b) { return b - a < 1e-9; }), edges.end());
+
+  StepPower power;
+  power.end_s = outcome.time_s;
+  std::vector<size_t> next(pieces.size(), 0);
+  std::vector<std::vector<Piece>> open(pieces.size());
+  for (size_t e = 0; e + 1 < edges.size(); ++e) {
+    const double middle_s = 0.5 * (edges[e] + edges[e + 1]);
+    if (middle_s >= outcome.time_s) break;
+    std::array<double, 7> w{};
+    for (size_t s = 0; s < pieces.size(); ++s) {
+      while (next[s] < pieces[s].size() && pieces[s][next[s]].begin_s <= middle_s) open[s].push_back(pieces[s][next[s]++]);
+      std::erase_if(open[s], [&](const Piece& p) { return p.end_s < middle_s; });
+      Doing what = Doing::gap;
+      for (const Piece& p : open[s])
+        if (what == Doing::gap || p.what != Doing::exchange) what = p.what;
+      for (size_t c = 0; c < w.size(); ++c) w[c] += level[static_cast<size_t>(what)][c] / stages;
+    }
+    power.begin_s.push_back(edges[e]);
+    power.watts.push_back(w);
+  }
+  if (!each_alone && !power.watts.empty()) {
+    ActivityTimes mean;
+    for (const ActivityTimes& a : outcome.stage_activity) mean += a;
+    const double held_w =
+        node_parts(node, mean.scaled(1 / (stages * outcome.time_s)), gpu_limit, {over_fabric, true}).total();
+    const double excess_w = power.mean_w() - held_w;
+    double compute_w = 0;  // mean of what the clock can lower
+    for (size_t i = 0; i < power.watts.size(); ++i)
+      compute_w += power.watts[i][0] *
+                   ((i + 1 < power.begin_s.size() ? power.begin_s[i + 1] : power.end_s) - power.begin_s[i]) /
+                   power.end_s;
+    if (excess_w > 0 && compute_w > 0)
+      for (auto& w : power.watts) w[0] *= std::max(0.0, 1 - excess_w / compute_w);
+  }
+  return power;
+}
+
+}  // namespace tw

@@ -1,0 +1,110 @@
+#include "report/collective_report.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/files.hpp"
+#include "report/figures.hpp"
+#include "report/numbers.hpp"
+
+namespace tw::report {
+namespace {
+
+using json = nlohmann::ordered_json;
+using network::CollectiveCost;
+
+double algorithm_bandwidth_Bps(const CollectiveCost& c) {
+  return c.time_s > 0 ? c.bytes / c.time_s : 0;
+}
+
+double bound_ratio(const CollectiveCost& c) {
+  return c.bound_s > 0 ? c.time_s / c.bound_s : 1;
+}
+
+std::string algorithm_of(const CollectiveCost& c) {
+  return c.inside_domain ? "measured" : choice_name(c.algorithm);
+}
+
+json json_of(const CollectiveCost& c, int level) {
+  return {{"op", choice_name(c.operation)},
+          {"bytes", c.bytes},
+          {"ranks", c.ranks},
+          {"algorithm", choice_name(c.algorithm)},
+          {"time_s", c.time_s},
+          {"busbw_Bps", c.bus_bandwidth_Bps()},
+          {"bound_s", c.bound_s},
+          {"bottleneck", c.bottleneck},
+          {"protocol", c.inside_domain ? json(nullptr) : json(choice_name(c.protocol))},
+          {"algbw_Bps", algorithm_bandwidth_Bps(c)},
+          {"latency_s", c.inside_domain ? json(nullptr) : json(c.load.latency_s)},
+          {"bound_ratio", bound_ratio(c)},
+          {"level", level}};
+}
+
+}  // namespace
+
+std::string collective_json(const CollectiveCost& cost, int level) {
+  return json_of(cost, level).dump(2) + "\n";
+}
+
+std::string collectives_json(const std::vector<CollectiveCost>& costs, int level) {
+  json all = json::array();
+  for (const CollectiveCost& c : costs) all.push_back(json_of(c, level));
+  return all.dump(2) + "\n";
+}
+
+std::string collective_text(const CollectiveCost& cost) {
+  std::string out =
+      fmt::format("{} of {} over {} ranks\n", choice_name(cost.operation), bytes_text(cost.bytes), cost.ranks);
+  const auto add = [&](const char* name, const std::string& value) {
+    out += fmt::format("  {:<16} {}\n", name, value);
+  };
+  add("time", time_text(cost.time_s));
+  add("algorithm", cost.inside_domain
+                       ? choice_name(cost.algorithm) + ", as measured inside one NVLink domain"
+                       : fmt::format("{}, protocol {}", choice_name(cost.algorithm), choice_name(cost.protocol)));
+  add("bus bandwidth", bytes_text(cost.bus_bandwidth_Bps()) + "/s");
+  add("bound", fmt::format("{}, {:.2f} times of which are taken", time_text(cost.bound_s), bound_ratio(cost)));
+  add("bottleneck", cost.bottleneck);
+  return out;
+}
+
+std::string collectives_table(const std::string& cluster, const std::vector<CollectiveCost>& costs) {
+  if (costs.empty()) return "";
+  std::string out =
+      fmt::format("# {} on {}, {} ranks\n", choice_name(costs.front().operation), cluster, costs.front().ranks);
+  out += fmt::format("# {:>12} {:>13} {:>9} {:>13} {:>9} {:>9} {:>8}   {}\n", "size", "algorithm", "protocol", "time",
+                     "algbw", "busbw", "time to", "bottleneck");
+  out += fmt::format("# {:>12} {:>13} {:>9} {:>13} {:>9} {:>9} {:>8}\n", "(B)", "", "", "(us)", "(GB/s)", "(GB/s)",
+                     "bound");
+  for (const CollectiveCost& c : costs)
+    out += fmt::format("{:>14.0f} {:>13} {:>9} {:>13.2f} {:>9.2f} {:>9.2f} {:>8.2f}   {}\n", c.bytes, algorithm_of(c),
+                       c.inside_domain ? "-" : choice_name(c.protocol), c.time_s * 1e6,
+                       algorithm_bandwidth_Bps(c) * 1e-9, c.bus_bandwidth_Bps() * 1e-9, bound_ratio(c), c.bottleneck);
+  return out;
+}
+
+std::string collectives_csv(const std::vector<CollectiveCost>& costs) {
+  std::string out = "size_bytes,time_us,algbw_GBps,busbw_GBps,bound_busbw_GBps,algorithm,protocol,bottleneck\n";
+  for (const CollectiveCost& c : costs) {
+    const double bound_Bps = c.bound_s > 0 ? c.bus_bandwidth_Bps() * c.time_s / c.bound_s : c.bus_bandwidth_Bps();
+    out += fmt::format("{:.0f},{},{},{},{},{},{},{}\n", c.bytes, c.time_s * 1e6, algorithm_bandwidth_Bps(c) * 1e-9,
+                       c.bus_bandwidth_Bps() * 1e-9, bound_Bps * 1e-9, algorithm_of(c),
+                       c.inside_domain ? "" : choice_name(c.protocol), c.bottleneck);
+  }
+  return out;
+}
+
+std::vector<std::string> collectives_figure(const std::string& folder, const std::string& cluster,
+                                            const std::vector<CollectiveCost>& costs) {
+  if (costs.empty()) return {};
+  const std::string stem = (std::filesystem::path(folder) / "collective").string();
+  write_file(stem + ".csv", collectives_csv(costs));
+  return draw_figure("collective.gp", stem,
+                     {fmt::format("{} on {}, {} ranks", choice_name(costs.front().operation), cluster,
+                                  count_text(costs.front().ranks))});
+}
+
+}  // namespace tw::report

@@ -1,0 +1,148 @@
+// An answer that does not react to an input it should react to is a bug; one that reacts the wrong way too.
+#include <catch2/catch.hpp>
+
+#include "network/process.hpp"
+#include "study/archive.hpp"
+#include "study/simulate.hpp"
+
+using namespace tw;
+
+namespace {
+
+LoadedScenario loaded(const std::string& file, const std::vector<std::string>& overrides) {
+  Faults faults;
+  LoadedScenario scenario = load_scenario(file, overrides, faults);
+  faults.throw_if_any();
+  return scenario;
+}
+
+// In a child, since one process may hold one engine.
+Result result(const std::string& file, const std::vector<std::string>& overrides = {}, SimulationOptions options = {}) {
+  const LoadedScenario scenario = loaded(file, overrides);
+  const ChildResult child = in_child([&] { return to_bytes(simulate(scenario, options)); }, 120);
+  rethrow(child);
+  return from_bytes(child.value);
+}
+
+const std::string k8 = "scenarios/smc-llama2-70b-lora-8n.json";
+const std::string kLlama = "scenarios/llama3.1-pretraining.json";
+
+}  // namespace
+
+TEST_CASE("a larger global batch takes longer a step and works as many samples in fewer steps") {
+  const Result small = result(k8), large = result(k8, {"/plan/gbs=16"});
+  CHECK(*large.step.time_s > 1.6 * *small.step.time_s);
+  CHECK(*large.run.steps == *small.run.steps / 2);
+  CHECK(*large.step.samples_per_s > *small.step.samples_per_s);  // accumulation hides the host
+}
+
+TEST_CASE("tensor parallelism trades kernel time for traffic") {
+  const Result tp4 = result(kLlama, {"/plan/tp=4", "/plan/cp=1", "/plan/gbs=32"});
+  const Result tp8 = result(kLlama, {"/plan/tp=8", "/plan/cp=1", "/plan/gbs=32"});
+  // A replica of 8 ranks instead of 4: half as many replicas, so twice the micro-batches of half the work each.
+  CHECK(tp8.step.breakdown_s.tp > 1.5 * tp4.step.breakdown_s.tp);
+  CHECK(*tp8.memory.per_gpu_bytes < *tp4.memory.per_gpu_bytes);
+}
+
+TEST_CASE("more nodes at the same batch: a shorter run, more power in all") {
+  const Result four = result(k8, {"/plan/nodes=4", "/plan/gbs=8"}), eight = result(k8);
+  CHECK(*eight.run.time_to_train_s.mean < *four.run.time_to_train_s.mean);
+  CHECK(eight.power.per_node.size() == 2 * four.power.per_node.size());
+  CHECK(*eight.power.network_w >= *four.power.network_w);
+}
+
+TEST_CASE("slower links never speed a run, faster ones never slow it") {
+  const std::vector<std::string> plan{"/plan/nodes=8", "/plan/cp=2", "/plan/gbs=64",
+                                      "/software/dp_overlap=0"};
+  double before = 1e300;
+  for (const char* rate : {"25 Gbit/s", "100 Gbit/s", "200 Gbit/s", "400 Gbit/s"}) {
+    auto set = plan;
+    set.push_back(std::string("/cluster/node/nic_bandwidth=") + rate);
+    const Result r = result(kLlama, set);
+    CHECK(r.step.breakdown_s.dp <= before);
+    before = r.step.breakdown_s.dp;
+  }
+}
+
+TEST_CASE("rectifier loss, PUE and carbon scale what they should and nothing else") {
+  const Result base = result(k8);
+  const Result lossy = result(k8, {"/cluster/power_delivery/rectifier/proportional_loss=0.05"});
+  CHECK(*lossy.energy.total_dc_j == *base.energy.total_dc_j);
+  CHECK(*lossy.energy.total_ac_j - *base.energy.total_ac_j ==
+        Approx((0.05 - 0.00798) * *base.energy.nodes_dc_j).epsilon(1e-3));
+  const Result hot = result(k8, {"/site/pue=1.2"});
+  CHECK(*hot.energy.facility_j == Approx(*base.energy.facility_j * 1.2 / 1.1).epsilon(1e-12));
+  const Result clean = result(k8, {"/site/carbon_intensity=0.0405 kg/kWh"});
+  CHECK(*clean.carbon.kg_co2e == Approx(*base.carbon.kg_co2e / 10).epsilon(1e-12));
+  CHECK(*clean.run.time_to_train_s.mean == *base.run.time_to_train_s.mean);
+}
+
+TEST_CASE("the published facility energy follows exactly from its DC energy and PUE") {
+  // reference/smc_v4.0/published.json: 11,769,962 / 20,381,549 / 45,837,402 J and 3.596 / 6.228 / 14.006 kWh.
+  for (const auto& [dc_j, kwh] : {std::pair{11769962.0, 3.596}, {20381549.0, 6.228}, {45837402.0, 14.006}})
+    CHECK(dc_j * 1.10 / joules_per_kwh == Approx(kwh).margin(0.0005));
+}
+
+TEST_CASE("parts add up to totals") {
+  for (const char* file : {"scenarios/smc-llama2-70b-lora-1n.json", "scenarios/smc-llama2-70b-lora-8n.json",
+                           "scenarios/smc-unet3d-9n.json"}) {
+    CAPTURE(file);
+    const Result r = result(file);
+    double nodes_j = 0;
+    for (const NodePowerResult& n : r.power.per_node) nodes_j += n.dc_j;
+    for (const EnergyResult* e : {&r.energy, &r.energy_mlperf_v4_0}) {
+      CHECK(*e->nodes_dc_j + *e->network_j == Approx(*e->total_dc_j).epsilon(1e-9));
+      CHECK(*e->total_dc_j + *e->rectifier_loss_j == Approx(*e->total_ac_j).epsilon(1e-9));
+    }
+    CHECK(nodes_j == Approx(*r.energy.nodes_dc_j).epsilon(1e-9));
+    CHECK(*r.energy.nodes_dc_j ==
+          Approx(*r.power.mean * static_cast<double>(r.power.per_node.size()) * *r.run.time_to_train_s.mean)
+              .epsilon(1e-9));
+    CHECK(r.step.breakdown_s.total() == Approx(*r.step.time_s).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("same seed, same bytes; another seed, another run") {
+  SimulationOptions other;
+  other.seed = 2;
+  const std::string once = to_bytes(result(k8)), again = to_bytes(result(k8));
+  CHECK(once == again);
+  CHECK(*result(k8, {}, other).run.time_to_train_s.mean != *from_bytes(once).run.time_to_train_s.mean);
+}
+
+TEST_CASE("distributions over seeded runs, the olympic mean and the official score") {
+  SimulationOptions options;
+  options.runs = 10;
+  const Result r = result("scenarios/smc-llama2-70b-lora-64n.json", {}, options);
+  const Distribution& d = r.run.time_to_train_s;
+  CHECK(*d.sd > 0);
+  CHECK(*d.p5 <= *d.p50);
+  CHECK(*d.p50 <= *d.p95);
+  CHECK(*d.official == Approx(*d.olympic * 1.031746032).epsilon(1e-12));
+}
+
+TEST_CASE("what does not fit is refused with its table") {
+  const std::vector<std::string> plain{"/plan/cp=1", "/plan/sharding=none", "/plan/gbs=8"};
+  try {
+    (void)simulate(loaded(kLlama, plain), {});
+    FAIL("8B with plain data parallelism and FP32 states does not fit 80 GB");
+  } catch (const DoesNotFit& e) {
+    CHECK(std::string(e.what()).find("optimizer") != std::string::npos);
+  }
+}
+
+TEST_CASE("levels 1 and 2 of a whole scenario agree to 1e-9 without noise") {
+  SimulationOptions two;
+  two.level = 2;
+  const std::vector<std::string> quiet{"/cluster/hosts/noise={}", "/run/samples=1920"};
+  CHECK(*result(k8, quiet, two).step.time_s == Approx(*result(k8, quiet).step.time_s).epsilon(1e-9));
+  const std::vector<std::string> pipeline{"/cluster/hosts/noise={}",
+                                          "/network=models/networks/llama3.1-70b.json",
+                                          "/plan/nodes=8",
+                                          "/plan/tp=4",
+                                          "/plan/pp=4",
+                                          "/plan/vp=5",
+                                          "/plan/cp=2",
+                                          "/run/steps=3"};
+  CHECK(*result(kLlama, pipeline, two).step.time_s == Approx(*result(kLlama, pipeline).step.time_s).epsilon(1e-9));
+}

@@ -34,6 +34,9 @@ Command validate_command();
 Command topology_command();
 Command collective_command();
 Command timeline_command();
+Command calibrate_command();
+Command sweep_command();
+Command compare_command();
 Command schema_command();
 
 const std::vector<Command>& commands();

@@ -9,10 +9,11 @@
 #include "cli/outputs.hpp"
 #include "cli/progress.hpp"
 #include "core/files.hpp"
+#include "power/telemetry.hpp"
 #include "report/figures.hpp"
+#include "report/power_figures.hpp"
 #include "report/result_json.hpp"
 #include "report/table.hpp"
-#include "power/telemetry.hpp"
 #include "topology/fabric.hpp"
 
 namespace tw::cli {
@@ -43,7 +44,11 @@ void write_folder(const Console& console, const std::string& folder, const std::
       if (std::find(notes.begin(), notes.end(), text) == notes.end()) notes.push_back(text);
   };
   for (size_t i = 0; i < outcomes.size(); ++i)
-    if (outcomes[i].result.error.empty()) note(report::power_figure(folder, scenarios[i].scenario, outcomes[i].result));
+    if (outcomes[i].result.error.empty()) {
+      note(report::power_figure(folder, scenarios[i].scenario, outcomes[i].result));
+      note(report::step_power_figure(folder, outcomes[i].result));
+      note(report::energy_flow_figure(folder, outcomes[i].result));
+    }
   note(
       report::error_figure(folder, "predicted-measured", "Simulated against measured", report::error_points(outcomes)));
   for (const std::string& text : notes) console.message(text);
@@ -66,8 +71,8 @@ void write_telemetry_of(const Arguments& a, const std::vector<LoadedScenario>& s
     const Fabric fabric = build_fabric(s.cluster);
     std::vector<int> nodes;
     for (const NodeGroup& g : r.timeline.groups) nodes.insert(nodes.end(), g.nodes.begin(), g.nodes.end());
-    kept.push_back({integrate_power(s.cluster, r.timeline, r.power_options),
-                    telemetry_switches(s.network_rule, fabric, nodes)});
+    kept.push_back(
+        {integrate_power(s.cluster, r.timeline, r.power_options), telemetry_switches(s.network_rule, fabric, nodes)});
     runs.push_back({r.scenario, r.seed, &s.cluster, &r.timeline, &kept.back().power, r.power.network_rule,
                     kept.back().switches, s.run.mlperf_v4_0.meter_before.value(),
                     s.run.mlperf_v4_0.meter_after.value()});
@@ -156,7 +161,11 @@ Command run_command() {
         &a->telemetry,
         false,
         {}},
-       {"--telemetry-interval", "S", "seconds between readings (default 1)", &a->telemetry_interval_s, false,
+       {"--telemetry-interval",
+        "S",
+        "seconds between readings (default 1)",
+        &a->telemetry_interval_s,
+        false,
         {1e-3, 1e9}},
        {"--mlperf-logs", "DIR", "not yet: logs in the form of MLPerf Training", &a->mlperf_logs, false, {}},
        {"--explain-inputs",

@@ -51,7 +51,7 @@ struct Collectives::Scratch {
 struct Collectives::Built {
   std::vector<LinkUse> uses;  // before the efficiency of the protocol
   Rounds rounds;
-  double hops = 0;  // mean number of cables of a message between domains
+  double hops = 0;  // cables of a message between domains: mean, of single messages the longest way
 };
 
 Collectives::Collectives(const Fabric& fabric, CollectiveOptions options)
@@ -78,6 +78,7 @@ Collectives::Built Collectives::build(Operation op, const std::vector<std::vecto
   Built built;
   Scratch& s = *scratch_;
   double hops = 0, messages = 0;
+  int longest = 0;
   for (const auto& ranks : groups) {
     const FlowPlan plan = plan_flows(fabric_, op, algorithm, ranks);
     built.rounds = plan.rounds;
@@ -106,7 +107,9 @@ Collectives::Built Collectives::build(Operation op, const std::vector<std::vecto
         const int out = adapters[a][i % adapters[a].size()], in = adapters[b][i % adapters[b].size()];
         for (const LinkShare& l : router_.route(from.node, out, to.node, in))
           s.add(l.link, share * l.share / static_cast<double>(lanes));
-        hops += router_.hops(from.node, out, to.node, in);
+        const int cables = router_.hops(from.node, out, to.node, in);
+        longest = std::max(longest, cables);
+        hops += cables;
         ++messages;
       }
     };
@@ -148,6 +151,7 @@ Collectives::Built Collectives::build(Operation op, const std::vector<std::vecto
         for (const auto& [domain, count] : domains) all_at[leaf] += count;
       std::vector<double> loads(s.load.size(), 0);
       for (const auto& [to, domains] : at_switch) {
+        router_.search_whole(to);
         std::vector<double> entering(fabric_.vertices.size(), 0);
         for (const auto& [from, count] : all_at) {
           if (from != to && router_.distance(from, to) < 0)
@@ -214,6 +218,7 @@ Collectives::Built Collectives::build(Operation op, const std::vector<std::vecto
     }
   }
   built.hops = messages > 0 ? hops / messages : 0;
+  if (op == Operation::send_recv) built.hops = longest;  // one message each: the last to arrive ends it
   std::sort(s.touched.begin(), s.touched.end());
   for (const int link : s.touched) {
     built.uses.push_back({link, s.load[static_cast<size_t>(link)]});

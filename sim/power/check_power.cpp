@@ -41,7 +41,8 @@ void check_power(const Cluster& cluster, const std::vector<Activity>& used, cons
         .fault("fans without the heat at which they run at full speed", "example: \"fan_full_heat\": \"10 kW\"");
   const SwitchType& type = cluster.fabric.switches;
   const ReadContext switch_at = at.at("fabric").at("switch");
-  if (!(type.nameplate.value() > 0) && type.power.model == SwitchPowerModel::nameplate && cluster.fabric.spines > 0)
+  const bool switched = cluster.fabric.kind != "torus" && cluster.fabric.spines > 0;
+  if (!(type.nameplate.value() > 0) && type.power.model == SwitchPowerModel::nameplate && switched)
     switch_at.at("nameplate").fault("no watts", "example: \"nameplate\": \"1610 W\"");
   if (type.power.model != SwitchPowerModel::nameplate) {
     const double most_w =

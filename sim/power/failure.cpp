@@ -206,7 +206,8 @@ FailureOutcome fail_power(const Cluster& cluster, const Timeline& timeline, cons
   const NodePower& profile = cluster.node.power;
   const double others_w =
       profile.host_base.value() + profile.nvswitch_load.value() + profile.nic_load.value() + profile.fan_full.value();
-  const double board_w = (left_w / static_cast<double>(nodes.size()) - others_w) / cluster.node.gpus /
+  // A hair below what is left, so that rounding cannot put the bus above it.
+  const double board_w = ((1 - 1e-9) * left_w / static_cast<double>(nodes.size()) - others_w) / cluster.node.gpus /
                          (1 + profile.conversion_loss) / (1 + 3 * profile.spread);
   const GpuPower& gpu = cluster.node.accelerator.power;
   const double limit_w = board_w / gpu.held_share;
@@ -252,10 +253,16 @@ FailureOutcome fail_power(const Cluster& cluster, const Timeline& timeline, cons
       const double length_s = phase.end_s - phase.begin_s;
       const double begin_s = map(phase.begin_s), end_s = map(phase.end_s);
       const double stretch = length_s > 0 ? (end_s - begin_s) / length_s : 1;
-      if (phase.begin_s >= at_s && stretch > 1)
-        phase.parts.clear();  // its stretches are of other lengths now; the mean mix goes on
-      if (phase.begin_s >= at_s && stretch > 1)
-        phase.shares = held ? lengthened(cluster, phase, present, lower, stretch) : phase.shares.scaled(1 / stretch);
+      if (phase.begin_s >= at_s && stretch > 1 && held) {
+        phase.shares = lengthened(cluster, phase, present, lower, stretch);
+        phase.parts.clear();  // of other lengths now; the mean mix goes on
+      } else if (phase.begin_s >= at_s && stretch > 1) {
+        // The others work as before, at their own limit, and then wait for the capped ones.
+        if (phase.parts.empty()) phase.parts.push_back({1, phase.shares});
+        for (PhasePart& part : phase.parts) part.share /= stretch;
+        phase.parts.push_back({1 - 1 / stretch, ActivityTimes::only(Activity::spin)});
+        phase.shares = phase.shares.scaled(1 / stretch);
+      }
       phase.begin_s = begin_s;
       phase.end_s = end_s;
     }

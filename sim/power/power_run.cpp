@@ -33,12 +33,16 @@ bool in_step(PhaseKind kind) {
   return kind == PhaseKind::train || kind == PhaseKind::first_step;
 }
 
-// Training steps before the first evaluation of the group.
-std::vector<Span> steady_spans(const NodeGroup& group) {
+// Training steps of the group, or those before its first evaluation; neighbours joined.
+std::vector<Span> train_spans(const NodeGroup& group, bool before_evaluation) {
   std::vector<Span> spans;
   for (const Phase& phase : group.phases) {
-    if (phase.kind == PhaseKind::evaluation && !spans.empty()) break;
-    if (phase.kind == PhaseKind::train && phase.end_s > phase.begin_s) spans.push_back({phase.begin_s, phase.end_s});
+    if (before_evaluation && phase.kind == PhaseKind::evaluation && !spans.empty()) break;
+    if (phase.kind != PhaseKind::train || !(phase.end_s > phase.begin_s)) continue;
+    if (!spans.empty() && spans.back().end_s == phase.begin_s)
+      spans.back().end_s = phase.end_s;
+    else
+      spans.push_back({phase.begin_s, phase.end_s});
   }
   return spans;
 }
@@ -83,7 +87,7 @@ GroupPower group_power(const Cluster& cluster, const Timeline& timeline, const N
   GroupPower power;
   power.dc = PiecewiseWatts(idle_node(cluster.node, board_limit).total());
   if (!group.phases.empty()) power.dc.begin(group.phases.front().begin_s);
-  const std::vector<Span> steady = steady_spans(group);
+  const std::vector<Span> steady = train_spans(group, true);
   const double steady_end_s = steady.empty() ? -std::numeric_limits<double>::infinity() : steady.back().end_s;
   double covered_s = 0;
   for (const Phase& phase : group.phases) {
@@ -225,7 +229,7 @@ PowerRun integrate_power(const Cluster& cluster, const Timeline& timeline, const
   NodeParts parts_j;
   Sum wait_j, evaluation_j, any_evaluation_j, gpu_j;
   double wait_s = 0, evaluation_s = 0, any_evaluation_s = 0, gpu_s = 0;
-  std::vector<Span> steady;  // of the first group that trains
+  std::vector<Span> steady, training;  // of the first group that trains
   for (size_t g = 0; g < timeline.groups.size(); ++g) {
     const NodeGroup& group = timeline.groups[g];
     const NodeCap* cap = nullptr;
@@ -256,7 +260,10 @@ PowerRun integrate_power(const Cluster& cluster, const Timeline& timeline, const
       evaluation_s += power.evaluation_s * n;
       gpu_j.add(power.steady_gpu_j.value() * factors);
       gpu_s += power.steady_s * n;
-      if (steady.empty()) steady = steady_spans(group);
+      if (steady.empty()) {
+        steady = train_spans(group, true);
+        training = train_spans(group, false);
+      }
     }
     run.group_dc.push_back(power.dc);
   }
@@ -294,13 +301,17 @@ PowerRun integrate_power(const Cluster& cluster, const Timeline& timeline, const
       run.peak_w = std::max(run.peak_w, node.peak_w);
     }
     run.mean_w = mean_w.value() / static_cast<double>(run.nodes.size());
-    Sum steady_j;
-    double steady_s = 0;
-    for (const Span& span : steady) {
-      for (size_t i = 0; i < run.nodes.size(); ++i) steady_j.add(run.node_j(i, span.begin_s, span.end_s));
-      steady_s += (span.end_s - span.begin_s) * static_cast<double>(run.nodes.size());
-    }
-    run.steady_w = ratio(steady_j, steady_s);
+    const auto mean_over = [&](const std::vector<Span>& spans) {
+      Sum joules;
+      double node_s = 0;
+      for (const Span& span : spans) {
+        for (size_t i = 0; i < run.nodes.size(); ++i) joules.add(run.node_j(i, span.begin_s, span.end_s));
+        node_s += (span.end_s - span.begin_s) * static_cast<double>(run.nodes.size());
+      }
+      return ratio(joules, node_s);
+    };
+    run.steady_w = mean_over(steady);
+    run.train_w = mean_over(training);
   }
   return run;
 }

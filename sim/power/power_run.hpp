@@ -79,6 +79,7 @@ struct PowerRun {
   double peak_w = 0;
   double idle_w = 0;                           // on, no job
   std::optional<double> steady_w;              // training before the first evaluation, mean over all nodes
+  std::optional<double> train_w;               // whenever training steps run, mean over all nodes
   std::optional<double> wait_w, evaluation_w;  // of nodes that train
   std::optional<double> gpu_steady_w;          // one GPU of the nodes that train
 

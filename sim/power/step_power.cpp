@@ -67,9 +67,7 @@ double StepPower::mean_w() const {
 
 StepPower step_power(const NodeType& node, const std::vector<Span>& spans, const StepOutcome& outcome, Power gpu_limit,
                      bool over_fabric, bool each_alone) {
-  const auto mix = [](const Stretch& s) {
-    return s.time_s > 0 ? s.activity.scaled(1 / s.time_s) : ActivityTimes{};
-  };
+  const auto mix = [](const Stretch& s) { return s.time_s > 0 ? s.activity.scaled(1 / s.time_s) : ActivityTimes{}; };
   const std::array<ActivityTimes, 5> mixes{ActivityTimes::only(Activity::spin), mix(outcome.forward),
                                            mix(outcome.backward), ActivityTimes::only(Activity::collective),
                                            ActivityTimes::only(Activity::memory_bound)};
@@ -83,7 +81,8 @@ StepPower step_power(const NodeType& node, const std::vector<Span>& spans, const
   std::vector<std::vector<Piece>> pieces(static_cast<size_t>(stages));
   for (const Span& span : spans)
     if (span.stream != Span::Stream::host && span.stage < stages && span.end_s > span.begin_s)
-      pieces[static_cast<size_t>(span.stage)].push_back({span.begin_s, std::min(span.end_s, outcome.time_s), doing(span)});
+      pieces[static_cast<size_t>(span.stage)].push_back(
+          {span.begin_s, std::min(span.end_s, outcome.time_s), doing(span)});
   std::vector<double> edges{0, outcome.time_s};
   for (auto& list : pieces) {
     // Kernels hide what travels beside them: a piece of work wins over an exchange at the same time.
@@ -102,7 +101,8 @@ StepPower step_power(const NodeType& node, const std::vector<Span>& spans, const
     if (middle_s >= outcome.time_s) break;
     std::array<double, 7> w{};
     for (size_t s = 0; s < pieces.size(); ++s) {
-      while (next[s] < pieces[s].size() && pieces[s][next[s]].begin_s <= middle_s) open[s].push_back(pieces[s][next[s]++]);
+      while (next[s] < pieces[s].size() && pieces[s][next[s]].begin_s <= middle_s)
+        open[s].push_back(pieces[s][next[s]++]);
       std::erase_if(open[s], [&](const Piece& p) { return p.end_s < middle_s; });
       Doing what = Doing::gap;
       for (const Piece& p : open[s])

@@ -17,9 +17,9 @@ constexpr std::array<std::string_view, 7> kStepPowerNames{"gpu_compute", "gpu_me
 // Watts of a node, constant between two times; the pipeline's stages are averaged, since every stage fills nodes of its
 // own. Kernels inside a forward or backward are far shorter than anything outside can see, so each is its mean mix.
 struct StepPower {
-  std::vector<double> begin_s;                     // of each piece
-  std::vector<std::array<double, 7>> watts;        // of each piece
-  double end_s = 0;                                // of the last
+  std::vector<double> begin_s;               // of each piece
+  std::vector<std::array<double, 7>> watts;  // of each piece
+  double end_s = 0;                          // of the last
   double total_w(size_t i) const;
   double least_w() const;
   double most_w() const;

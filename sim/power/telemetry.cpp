@@ -86,6 +86,14 @@ CREATE TABLE bus_readings(run_id INTEGER, time_s REAL, seconds REAL, bus_id INTE
 CREATE TABLE rectifier_readings(run_id INTEGER, time_s REAL, seconds REAL, rectifier_id INTEGER, input_v REAL,
   input_a REAL, input_w REAL, output_v REAL, output_a REAL, output_w REAL, temperature_c REAL);
 CREATE TABLE switch_readings(run_id INTEGER, time_s REAL, seconds REAL, switch_id INTEGER, watts REAL);
+CREATE VIEW energies AS SELECT run_id,
+  (SELECT SUM(watts * seconds) FROM node_readings AS n WHERE n.run_id = r.run_id
+     AND time_s > run_start_s AND time_s <= run_stop_s) AS nodes_dc_j,
+  (SELECT SUM((ac_w - dc_w) * seconds) FROM bus_readings AS b WHERE b.run_id = r.run_id
+     AND time_s > run_start_s AND time_s <= run_stop_s) AS rectifier_loss_j,
+  (SELECT SUM(watts * seconds) FROM switch_readings AS s WHERE s.run_id = r.run_id
+     AND time_s > run_start_s AND time_s <= run_stop_s) AS network_j
+  FROM runs AS r;
 )";
 
 // Binds in order and steps; the statement is ready again afterwards.

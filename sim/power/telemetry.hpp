@@ -10,6 +10,7 @@
 //   rectifier_readings(run_id, time_s, seconds, rectifier_id, input_v, input_a, input_w, output_v, output_a, output_w,
 //                      temperature_c)
 //   switch_readings(run_id, time_s, seconds, switch_id, watts)
+// View energies(run_id, nodes_dc_j, rectifier_loss_j, network_j): what the report says of window run.
 // time_s is the end of the interval, from run_start. Ids of nodes, buses and switches are those of the cluster.
 #pragma once
 

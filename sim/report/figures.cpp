@@ -98,6 +98,10 @@ std::vector<std::pair<double, double>> mean_trace(const CsvTable& trace) {
 
 }  // namespace
 
+std::string file_name_of(const std::string& name) {
+  return file_name(name);
+}
+
 std::vector<std::string> draw_figure(const std::string& script, const std::string& stem,
                                      const std::vector<std::string>& arguments) {
   return draw(script, stem, arguments);
@@ -127,12 +131,13 @@ std::vector<std::string> power_figure(const std::string& folder, const Scenario&
   if (result.series.time_s.empty()) return {};
   std::vector<std::pair<double, double>> measured;
   if (!scenario.reference.trace.empty()) measured = mean_trace(CsvTable::load(scenario.reference.trace));
-  std::string data = "time_s,simulated_w,p5_w,p95_w\n";
+  std::string data = "time_s,simulated_w,p5_w,p95_w,p50_w\n";
   const PowerSeries& s = result.series;
   for (size_t i = 0; i < s.time_s.size(); ++i) {
     const double low = i < s.p5_w.size() ? s.p5_w[i] : s.mean_w[i],
                  high = i < s.p95_w.size() ? s.p95_w[i] : s.mean_w[i];
-    data += fmt::format("{},{},{},{}\n", s.time_s[i], s.mean_w[i], low, high);
+    data += fmt::format("{},{},{},{},{}\n", s.time_s[i], s.mean_w[i], low, high,
+                        i < s.p50_w.size() ? s.p50_w[i] : s.mean_w[i]);
   }
   const std::string stem = (fs::path(folder) / ("power-" + file_name(result.scenario))).string();
   write_file(stem + ".csv", data);

@@ -15,6 +15,9 @@ namespace tw::report {
 std::vector<std::string> draw_figure(const std::string& script, const std::string& stem,
                                      const std::vector<std::string>& arguments);
 
+// A name as a file name: letters, digits, dot, dash and underscore.
+std::string file_name_of(const std::string& name);
+
 // One point of "predicted against measured".
 struct ErrorPoint {
   std::string label;

@@ -95,6 +95,17 @@ void step_lines(std::string& out, const Result& r) {
          fmt::format("{} of {}", bytes_text(*r.memory.per_gpu_bytes), bytes_text(*r.memory.capacity_bytes)));
 }
 
+void jobs_lines(std::string& out, const Result& r) {
+  if (r.jobs.empty()) return;
+  heading(out, "Jobs that share the fabric (a step of this job, a turn of a neighbour)");
+  for (const JobResult& job : r.jobs) {
+    std::string text = fmt::format("{}, alone {}: {:.3f} times as long", or_dash(job.together_s, time_text),
+                                   or_dash(job.alone_s, time_text), job.slow_down.value_or(1));
+    if (!job.bottleneck.empty()) text += ", bound by " + job.bottleneck;
+    line(out, job.name.size() > 24 ? job.name.substr(0, 24) : job.name, text);
+  }
+}
+
 void run_lines(std::string& out, const Result& r) {
   const RunResult& run = r.run;
   const Distribution& t = run.time_to_train_s;
@@ -171,11 +182,10 @@ void grid_lines(std::string& out, const Result& r) {
   heading(out, "Power delivery and grid");
   for (const StageTotals& t : g.stages) {
     if (t.rating_w <= 0) continue;
+    const double left_w = t.spare_headroom_w;
     line(out, t.stage + ", peak",
-         fmt::format("{} of {} ({} at {:.1f} s); {}", power_text(t.peak_w), power_text(t.rating_w), t.peak_unit,
-                     t.peak_at_s,
-                     t.redundant ? fmt::format("{} left after a failure", power_text(t.spare_headroom_w))
-                                 : std::string("NOT REDUNDANT as declared")));
+         fmt::format("{} of {} ({} at {:.1f} s); {} {}", power_text(t.peak_w), power_text(t.rating_w), t.peak_unit,
+                     t.peak_at_s, power_text(std::abs(left_w)), left_w >= 0 ? "left" : "short"));
   }
   line(out, "facility, mean and peak",
        fmt::format("{}, {}; over time p5 {}, p50 {}, p95 {}", power_text(f.mean_w), power_text(f.peak_w),
@@ -275,6 +285,7 @@ std::string result_table(const Result& r) {
   if (!r.error.empty()) return out + wrapped("failed: " + r.error, "  ", "  ") + "\n";
   plan_lines(out, r);
   step_lines(out, r);
+  jobs_lines(out, r);
   run_lines(out, r);
   power_lines(out, r);
   grid_lines(out, r);

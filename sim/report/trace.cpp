@@ -2,14 +2,37 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <set>
 
 namespace tw::report {
 namespace {
 using json = nlohmann::ordered_json;
 constexpr std::array<const char*, 3> kStreams{"device", "network", "host"};
+
+// Slices of one track may not overlap: transfers under way at the same time take a track each. Track of each span, and
+// the tracks' names by stage and number.
+std::vector<size_t> tracks_of(const std::vector<Span>& spans, std::map<std::pair<int, size_t>, std::string>& names) {
+  std::vector<size_t> order(spans.size()), track(spans.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return spans[a].begin_s < spans[b].begin_s; });
+  std::map<std::pair<int, size_t>, double> free_from;
+  for (const size_t i : order) {
+    const auto stream = static_cast<size_t>(spans[i].stream);
+    size_t lane = 0;
+    const auto id = [&] { return stream + kStreams.size() * lane; };
+    const double rounding_s = 1e-12;
+    while (free_from[{spans[i].stage, id()}] > spans[i].begin_s + rounding_s) ++lane;
+    free_from[{spans[i].stage, id()}] = spans[i].end_s;
+    track[i] = id();
+    names[{spans[i].stage, id()}] = lane == 0 ? kStreams[stream] : fmt::format("{} {}", kStreams[stream], lane + 1);
+  }
+  return track;
+}
 }  // namespace
 
 std::string chrome_trace(const std::string& scenario, double step_s, const std::vector<Span>& spans) {
@@ -21,13 +44,20 @@ std::string chrome_trace(const std::string& scenario, double step_s, const std::
                       {"ph", "M"},
                       {"pid", stage},
                       {"args", {{"name", fmt::format("pipeline stage {}", stage)}}}});
-    for (size_t t = 0; t < kStreams.size(); ++t)
-      events.push_back(
-          {{"name", "thread_name"}, {"ph", "M"}, {"pid", stage}, {"tid", t}, {"args", {{"name", kStreams[t]}}}});
   }
-  for (const Span& s : spans) {
+  std::map<std::pair<int, size_t>, std::string> names;
+  const std::vector<size_t> tracks = tracks_of(spans, names);
+  for (const auto& [track, name] : names)
+    events.push_back({{"name", "thread_name"},
+                      {"ph", "M"},
+                      {"pid", track.first},
+                      {"tid", track.second},
+                      {"args", {{"name", name}}}});
+  for (size_t i = 0; i < spans.size(); ++i) {
+    const Span& s = spans[i];
     json args = {{"micro_batch", s.visit.micro_batch}, {"chunk", s.visit.chunk}};
     if (s.bytes > 0) args["bytes"] = s.bytes;
+    if (s.flops > 0) args["flops"] = s.flops;
     const auto stream = static_cast<size_t>(s.stream);
     events.push_back({{"name", s.what},
                       {"cat", kStreams.at(stream)},
@@ -35,7 +65,7 @@ std::string chrome_trace(const std::string& scenario, double step_s, const std::
                       {"ts", s.begin_s * 1e6},
                       {"dur", (s.end_s - s.begin_s) * 1e6},
                       {"pid", s.stage},
-                      {"tid", stream},
+                      {"tid", tracks[i]},
                       {"args", args}});
   }
   const json all = {{"traceEvents", events},

@@ -246,6 +246,13 @@ SimulatedRun play_run(const RunInputs& in, const RunModel& model, network::Engin
   const double evaluation_s = software.evaluation_fixed.value() +
                               (in.step.workload ? in.step.workload->evaluation_fixed.value() : 0) +
                               evaluation_batches(in) * model.evaluation_batch_s;
+  // What the first evaluation takes longer, it waits at its front; the fixed cost of each is spread between its
+  // batches.
+  const double batches_s = evaluation_batches(in) * model.evaluation_batch_s;
+  const auto evaluate = [&](Script& to, double length_s, double wait_s) {
+    to.add(PhaseKind::evaluation, wait_s, waiting);
+    to.add(PhaseKind::evaluation, length_s - wait_s, model.evaluation_shares.scaled(batches_s / (length_s - wait_s)));
+  };
   out.init_s = software.init.value();
   const double warm_up_s = std::min(software.init_warm_up.value(), out.init_s);
 
@@ -278,8 +285,8 @@ SimulatedRun play_run(const RunInputs& in, const RunModel& model, network::Engin
       script.add(PhaseKind::first_step, out.first_step_s, shares_of(busy, out.first_step_s), 1,
                  training_parts(model, 1, out.first_step_s));
       // The first batch is prefetched; the loaders of the others start with the run, so the step hides part of it.
-      const double wait_s = software.wait_after_first_step.value() +
-                            std::max(0.0, loaders_ready_s(in, seed) - out.first_step_s);
+      const double wait_s =
+          software.wait_after_first_step.value() + std::max(0.0, loaders_ready_s(in, seed) - out.first_step_s);
       script.add(PhaseKind::wait, wait_s, waiting);
       out.wait_s += wait_s;
     } else {
@@ -307,8 +314,7 @@ SimulatedRun play_run(const RunInputs& in, const RunModel& model, network::Engin
     }
     const double length_s = evaluation_s + (first ? software.first_evaluation_extra.value() : 0);
     (first ? out.eval_first_s : out.eval_s) = length_s;
-    const double batches_s = evaluation_batches(in) * model.evaluation_batch_s;
-    script.add(PhaseKind::evaluation, length_s, model.evaluation_shares.scaled(batches_s / length_s));
+    evaluate(script, length_s, length_s - evaluation_s);
   }
   flush();
   if (out.evaluations == 1) out.eval_s = out.eval_first_s;
@@ -336,20 +342,20 @@ SimulatedRun play_run(const RunInputs& in, const RunModel& model, network::Engin
   for (int n = 0; n < plan.nodes; ++n) train.nodes.push_back(n);
   out.timeline.groups.push_back(std::move(train));
   if (plan.evaluation_nodes > 0) {
-    NodeGroup evaluate{"evaluate", {}, {}};
-    for (int n = 0; n < plan.evaluation_nodes; ++n) evaluate.nodes.push_back(plan.nodes + n);
+    NodeGroup beside{"evaluate", {}, {}};
+    for (int n = 0; n < plan.evaluation_nodes; ++n) beside.nodes.push_back(plan.nodes + n);
     Script s(-out.init_s - kIdleAround_s);
     s.add(PhaseKind::before, kIdleAround_s, idle);
     s.add(PhaseKind::init, out.init_s, loaded);
     for (const double begin : evaluation_begins) {
       s.add(PhaseKind::wait, begin - s.now_s(), waiting);
-      s.add(PhaseKind::evaluation, evaluation_s, model.evaluation_shares);
+      evaluate(s, evaluation_s, 0);
     }
     s.add(PhaseKind::wait, end_s - s.now_s(), waiting);
     s.add(PhaseKind::after, software.release.value(), waiting);
     s.add(PhaseKind::after, kIdleAround_s, idle);
-    evaluate.phases = s.take();
-    out.timeline.groups.push_back(std::move(evaluate));
+    beside.phases = s.take();
+    out.timeline.groups.push_back(std::move(beside));
   }
   return out;
 }

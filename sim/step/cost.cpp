@@ -9,6 +9,7 @@ namespace tw {
 TaskCost& TaskCost::operator+=(const TaskCost& o) {
   busy += o.busy;
   tp_s += o.tp_s, cp_s += o.cp_s, ep_s += o.ep_s, dp_s += o.dp_s, gap_s += o.gap_s, host_s += o.host_s;
+  flops += o.flops;
   return *this;
 }
 
@@ -16,7 +17,7 @@ TaskCost TaskCost::scaled(double f) const {
   TaskCost c;
   c.busy = busy.scaled(f);
   c.tp_s = tp_s * f, c.cp_s = cp_s * f, c.ep_s = ep_s * f, c.dp_s = dp_s * f;
-  c.gap_s = gap_s * f, c.host_s = host_s * f;
+  c.gap_s = gap_s * f, c.host_s = host_s * f, c.flops = flops * f;
   return c;
 }
 
@@ -85,6 +86,7 @@ TaskCost cost_of(const std::vector<Operation>& operations, const StepInputs& in,
       }
     } else {
       launches += host * o.launches;
+      cost.flops += o.flops;
       cost.busy[o.activity] += kernel_time_s(o, in.cluster->node.accelerator, software, slowdown) / hosts.device_speed;
     }
   }

@@ -20,6 +20,7 @@ struct TaskCost {
   double dp_s = 0;                      // weight gathers (ZeRO-3) that nothing hides
   double gap_s = 0;                     // the device waits inside its own work (input, launches), without noise
   double host_s = 0;                    // the host's time to issue it all
+  double flops = 0;                     // of its kernels
   double device_s() const { return busy.total() + tp_s + cp_s + ep_s + dp_s + gap_s; }
   TaskCost& operator+=(const TaskCost& o);
   TaskCost scaled(double factor) const;

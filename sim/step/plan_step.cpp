@@ -26,14 +26,14 @@ void add_mix(TaskCost& task, const std::map<std::string, double>& shares, double
 PassCost profiled_cost(const StepInputs& in, const Slowdown& slowdown) {
   const ProfiledWorkload& w = *in.workload;
   const double batch = static_cast<double>(in.plan->gbs) / in.plan->dp, speed = in.cluster->hosts.device_speed;
-  const double fixed_s = w.fixed.value() / speed, samples_s = w.per_sample.value() * batch / speed;
+  const double fixed_s = w.fixed.value(), samples_s = w.per_sample.value() * batch;
   const auto& fixed_mix = w.fixed_activities.empty() ? w.activities : w.fixed_activities;
   PassCost cost;
   // Backward is about two thirds of a step.
-  add_mix(cost.forward, fixed_mix, fixed_s / 3, slowdown.forward);
-  add_mix(cost.forward, w.activities, samples_s / 3, slowdown.forward);
-  add_mix(cost.backward, fixed_mix, fixed_s * 2 / 3, slowdown.backward);
-  add_mix(cost.backward, w.activities, samples_s * 2 / 3, slowdown.backward);
+  add_mix(cost.forward, fixed_mix, fixed_s / 3, slowdown.forward / speed);
+  add_mix(cost.forward, w.activities, samples_s / 3, slowdown.forward / speed);
+  add_mix(cost.backward, fixed_mix, fixed_s * 2 / 3, slowdown.backward / speed);
+  add_mix(cost.backward, w.activities, samples_s * 2 / 3, slowdown.backward / speed);
   return cost;
 }
 

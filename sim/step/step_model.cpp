@@ -79,9 +79,9 @@ class StepSimulation {
     return v.backward ? pass.backward : pass.forward;
   }
   void span(int stage, int replica, Span::Stream s, double begin, double end, const Visit& v, const char* what,
-            double bytes = 0) {
+            double bytes = 0, double flops = 0) {
     if (spans_ != nullptr && replica == 0 && end > begin)
-      spans_->push_back({stage, s, begin - begin_s_, end - begin_s_, v, what, bytes});
+      spans_->push_back({stage, s, begin - begin_s_, end - begin_s_, v, what, bytes, flops});
   }
 
   void arrive(int stage, int replica, const Visit& v, double sent_s) {
@@ -162,7 +162,8 @@ class StepSimulation {
   void finish(int stage, int replica, const Visit& v, double began_s) {
     Worker& w = worker(stage, replica);
     const double now = engine_.now_s();
-    span(stage, replica, Span::Stream::device, began_s, now, v, v.backward ? "backward" : "forward");
+    span(stage, replica, Span::Stream::device, began_s, now, v, v.backward ? "backward" : "forward", 0,
+         cost(stage, v).flops);
     w.busy = false;
     w.free_since_s = now;
     pass_on(stage, replica, v);

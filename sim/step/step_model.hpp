@@ -46,6 +46,7 @@ struct Span {
   Visit visit;
   const char* what = "";
   double bytes = 0;
+  double flops = 0;
 };
 
 // A direction of the step, a GPU of the mean stage: time inside visits, waits for the host included.

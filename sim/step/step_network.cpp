@@ -156,20 +156,29 @@ StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const
   if (plan.pp > 1) {
     const double bytes = 2 * local_tokens(*in.training, plan) * static_cast<double>(in.network->hidden) /
                          (plan.sequence_parallel ? plan.tp : 1);
+    // A representative hands over when all replicas do: its class carries what all of them send, so that links that
+    // they share are shared.
+    const auto pairs_of = [&](int replica, int from, int to) {
+      if (replicas > 1) return grid.hand_over_pairs(replica, from, to);
+      std::vector<std::vector<Rank>> all;
+      for (int d = 0; d < plan.dp; ++d)
+        for (auto& pair : grid.hand_over_pairs(d, from, to)) all.push_back(std::move(pair));
+      return all;
+    };
     for (int s = 0; s < plan.pp; ++s) {
       net.forward_hand_over.emplace_back();
       net.backward_hand_over.emplace_back();
       const int next = (s + 1) % plan.pp, before = (s + plan.pp - 1) % plan.pp;
       const bool wraps = plan.vp > 1;
       for (int r = 0; r < replicas; ++r) {
-        net.forward_hand_over.back().push_back(next == 0 && !wraps ? -1
-                                                                   : add("activations of stage " + std::to_string(s),
-                                                                         Collective::send_recv,
-                                                                         grid.hand_over_pairs(r, s, next), bytes));
-        net.backward_hand_over.back().push_back(s == 0 && !wraps ? -1
-                                                                 : add("gradients to stage " + std::to_string(before),
-                                                                       Collective::send_recv,
-                                                                       grid.hand_over_pairs(r, s, before), bytes));
+        net.forward_hand_over.back().push_back(
+            next == 0 && !wraps
+                ? -1
+                : add("activations of stage " + std::to_string(s), Collective::send_recv, pairs_of(r, s, next), bytes));
+        net.backward_hand_over.back().push_back(s == 0 && !wraps
+                                                    ? -1
+                                                    : add("gradients to stage " + std::to_string(before),
+                                                          Collective::send_recv, pairs_of(r, s, before), bytes));
       }
     }
   }

@@ -74,7 +74,7 @@ void fields(A& a, NodePowerResult& r) {
 template <class A>
 void fields(A& a, PowerResult& r) {
   a(r.mean, r.min, r.max, r.steady, r.idle, r.wait, r.evaluation, r.gpu_steady, r.per_node, r.network_w,
-    r.network_w_per_node, r.network_rule, r.network_w_by_rule, r.peak_bus_w, r.shelf_headroom);
+    r.network_w_per_node, r.network_rule, r.network_w_by_rule, r.peak_bus_w, r.shelf_headroom, r.train);
 }
 template <class A>
 void fields(A& a, EnergyResult& r) {

@@ -1,6 +1,8 @@
 #include "study/power_study.hpp"
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 #include "facility/facility.hpp"
 #include "hardware/activity.hpp"
@@ -33,6 +35,27 @@ std::optional<HourlyResult> hourly_view(const LoadedScenario& loaded, const Powe
     r.least_cost_start = c.start, r.least_cost_usd = c.best.cost_usd, r.most_cost_usd = c.worst.cost_usd;
   }
   return r;
+}
+
+// The busiest bus on all its rectifiers, without one of them (N+1), and without a shelf (2N).
+void add_bus_headroom(const PowerDelivery& delivery, const PowerRun& power, std::vector<StageTotals>& stages) {
+  const auto busiest = std::max_element(power.buses.begin(), power.buses.end(),
+                                        [](const auto& a, const auto& b) { return a.peak_w < b.peak_w; });
+  if (busiest == power.buses.end()) return;
+  const int all = delivery.shelves_per_bus * delivery.rectifiers_per_shelf;
+  for (const auto& [name, left] : {std::pair{"bus, n", all}, std::pair{"bus, n+1", all - 1},
+                                   std::pair{"bus, 2n", all - delivery.rectifiers_per_shelf}}) {
+    StageTotals t;
+    t.stage = name;
+    t.units = static_cast<int>(power.buses.size());
+    t.peak_w = busiest->peak_w;
+    t.peak_unit = "bus-" + std::to_string(busiest->bus);
+    t.peak_at_s = busiest->peak_at_s;
+    t.rating_w = left * delivery.rectifier.rating.value();
+    t.headroom_w = t.spare_headroom_w = t.rating_w - t.peak_w;
+    t.redundant = t.headroom_w >= 0;
+    stages.push_back(std::move(t));
+  }
 }
 
 Maybe per(Maybe joules, double count) {
@@ -70,6 +93,7 @@ GridResult grid_view(const LoadedScenario& loaded, const SuppliedRun& supplied, 
   const DeliveryRun delivery = integrate_delivery(s.cluster, power);
   g.stages = delivery.stages;
   g.grid_j = delivery.grid_j;
+  add_bus_headroom(s.cluster.power_delivery, power, g.stages);
   for (const auto& [name, activity] : Choices<Activity>::table())
     if (power.parts.gpus[activity] > 0) g.parts_j["gpu_" + name] = power.parts.gpus[activity];
   for (const auto& [name, joules] : power.parts.others) g.parts_j[name] = joules;

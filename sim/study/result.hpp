@@ -56,6 +56,7 @@ struct PowerResult {
   std::string network_rule;
   std::map<std::string, Maybe> network_w_by_rule;
   Maybe peak_bus_w, shelf_headroom;
+  Maybe train;  // whenever training steps run, mean over all nodes
 };
 
 struct EnergyResult {

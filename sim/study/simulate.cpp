@@ -14,12 +14,12 @@
 #include "power/network_rule.hpp"
 #include "power/power_run.hpp"
 #include "run/run_model.hpp"
-#include "step/schedule.hpp"
+#include "step/shape_warnings.hpp"
 #include "study/archive.hpp"
+#include "study/fitting_plans.hpp"
 #include "study/power_study.hpp"
 #include "study/reference_rows.hpp"
 #include "topology/placement.hpp"
-#include "workload/memory.hpp"
 #include "workload/operations.hpp"
 
 namespace tw {
@@ -40,21 +40,18 @@ MemoryResult memory_of(const Scenario& s) {
   MemoryResult r;
   r.capacity_bytes = s.cluster.node.accelerator.memory.value();
   if (!s.network) return r;
-  const auto layers = layers_of_chunks(s.network->layers, s.plan.pp, s.plan.vp);
-  std::vector<int> in_flight;
-  for (int stage = 0; stage < s.plan.pp; ++stage)
-    in_flight.push_back(micro_batches_in_flight(s.plan.schedule, stage, s.plan.pp, s.plan.vp, s.plan.ga()));
-  const auto stages = memory_of_stages(*s.network, *s.training, s.plan, s.software, layers, in_flight);
-  const auto most = std::max_element(stages.begin(), stages.end(),
-                                     [](const auto& a, const auto& b) { return a.total() < b.total(); });
-  r.per_gpu_bytes = most->total();
-  r.parts_bytes = most->parts();
+  const PlanMemory most = plan_memory(*s.network, *s.training, s.plan, s.software);
+  r.per_gpu_bytes = most.memory.total();
+  r.parts_bytes = most.memory.parts();
   if (*r.per_gpu_bytes > *r.capacity_bytes) {
     std::string table;
     for (const auto& [part, size] : r.parts_bytes) table += fmt::format("\n  {:<12} {:8.2f} GiB", part, size / gib);
+    const auto nearest = nearest_fitting_plans(s);
+    table += nearest.empty() ? "\nno plan on these GPUs fits: more GPUs, or a shorter sequence"
+                             : "\nnearest plans that fit:";
+    for (const std::string& plan : nearest) table += "\n  " + plan;
     throw DoesNotFit(fmt::format("{}: out of memory: {:.2f} GiB of {:.2f} GiB on each GPU of pipeline stage {}{}",
-                                 s.name, *r.per_gpu_bytes / gib, *r.capacity_bytes / gib, most - stages.begin(),
-                                 table));
+                                 s.name, *r.per_gpu_bytes / gib, *r.capacity_bytes / gib, most.stage, table));
   }
   return r;
 }
@@ -110,6 +107,7 @@ void fill_power(Result& r, const Scenario& s, const PowerRun& power, const Fabri
                 const std::vector<int>& nodes) {
   PowerResult& p = r.power;
   p.mean = power.mean_w, p.min = power.min_w, p.max = power.max_w, p.steady = power.steady_w, p.idle = power.idle_w;
+  p.train = power.train_w;
   p.wait = power.wait_w, p.evaluation = power.evaluation_w, p.gpu_steady = power.gpu_steady_w;
   for (const NodePowerRun& n : power.nodes)
     p.per_node.push_back({fabric.vertices[static_cast<size_t>(n.node)].name, n.mean_w, n.peak_w, n.dc_j});
@@ -225,6 +223,7 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   r.timeline = supplied.timeline;
   r.power_options = supplied.options;
   warn_about(r, s);
+  for (std::string& warning : shape_warnings(in.step)) r.warnings.push_back(std::move(warning));
   fill_reference(r, s.reference);
   return r;
 }

@@ -55,6 +55,11 @@ std::string fill_template(const std::string& text, const CsvTable& table, size_t
     const auto open = text.find('{', at);
     const auto close = open == std::string::npos ? open : text.find('}', open);
     if (close == std::string::npos) return out + text.substr(at);
+    if (text.find('"', open) < close) {  // a JSON object, not a placeholder
+      out += text.substr(at, open + 1 - at);
+      at = open + 1;
+      continue;
+    }
     out += text.substr(at, open - at) + cell_of(text.substr(open + 1, close - open - 1), table, row);
     at = close + 1;
   }

@@ -32,6 +32,7 @@ constexpr Quantity kQuantities[] = {
     {"official_s", "s", [](const Result& r) { return r.run.time_to_train_s.official; }},
     {"samples", "samples", [](const Result& r) { return r.run.samples; }},
     {"steady_w", "W", [](const Result& r) { return r.power.steady; }},
+    {"train_w", "W", [](const Result& r) { return r.power.train; }},
     {"node_dc_w", "W", [](const Result& r) { return r.power.mean; }},
     {"idle_w", "W", [](const Result& r) { return r.power.idle; }},
     {"wait_w", "W", [](const Result& r) { return r.power.wait; }},
@@ -54,6 +55,7 @@ constexpr Quantity kQuantities[] = {
 struct LoadedSuite {
   Suite suite;
   std::vector<LoadedScenario> scenarios;  // one a case
+  std::vector<RowOutcome> laboratory;     // rows that need no run
 };
 
 std::string suite_file(const std::string& name) {
@@ -97,6 +99,8 @@ LoadedSuite load_suite(const std::string& name, Faults& faults) {
   if (faults.size() != before) return loaded;
   for (const SuiteTable& table : loaded.suite.tables)
     for (SuiteCase& c : expand_table(table)) loaded.suite.cases.push_back(std::move(c));
+  for (const PowerPhases& phases : loaded.suite.power_phases)
+    for (RowOutcome& row : phase_rows(phases, faults)) loaded.laboratory.push_back(std::move(row));
   check_rows(loaded.suite, document.origin("").file, faults);
   for (const SuiteCase& c : loaded.suite.cases) {
     std::vector<std::string> overrides = loaded.suite.set;
@@ -220,6 +224,11 @@ std::vector<SuiteOutcome> validate(const std::vector<std::string>& suites, const
                                       [&](size_t done, size_t) { progress(finished + done, all); });
     finished += one.scenarios.size();
     outcomes.push_back(compare(one.suite, results, known));
+    for (RowOutcome row : one.laboratory) {
+      const auto gap = known.gaps.find(one.suite.name + "/" + row.row.id);
+      if (gap != known.gaps.end()) row.known_gap_pct = gap->second;
+      outcomes.back().rows.push_back(std::move(row));
+    }
   }
   return outcomes;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/describe.hpp"
+#include "study/lab_rows.hpp"
 #include "study/result.hpp"
 #include "study/simulate.hpp"
 #include "study/table_cases.hpp"
@@ -66,6 +67,7 @@ struct Suite {
   std::vector<std::string> set;
   std::vector<SuiteCase> cases;
   std::vector<SuiteTable> tables;
+  std::vector<PowerPhases> power_phases;
   std::optional<double> step_mape_bound_pct;  // of the predicted steps together
   static void describe(Description<Suite>& d) {
     d.object("suite", "Measured rows that the simulator is held against.");
@@ -75,6 +77,7 @@ struct Suite {
     d.optional("set", &Suite::set, "overrides of all scenarios, /pointer=value");
     d.optional("cases", &Suite::cases, "scenarios and their rows");
     d.optional("tables", &Suite::tables, "cases generated from tables of measurements");
+    d.optional("power_phases", &Suite::power_phases, "steady power phases of accelerators in a laboratory");
     d.optional("step_mape_bound_pct", &Suite::step_mape_bound_pct,
                "largest mean absolute error of the predicted steps (quantity step_s), in percent");
   }

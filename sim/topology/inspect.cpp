@@ -40,6 +40,7 @@ int diameter_of(const Fabric& f) {
   const bool symmetric = f.type.kind == "torus" && f.type.failed.empty();
   int longest = 0;
   for (const int from : ends) {
+    router.search_whole(from);
     for (const int to : ends) longest = std::max(longest, router.distance(to, from));
     if (symmetric) break;
     router.forget();

@@ -28,10 +28,7 @@ Router::Router(const Fabric& fabric, uint64_t seed) : policy(fabric.routing), fa
   first_.back() = static_cast<int>(arcs_.size());
 }
 
-const std::vector<int>& Router::distances(int to) {
-  const auto [it, fresh] = distances_.try_emplace(to);
-  if (!fresh) return it->second;
-  std::vector<int>& d = it->second;
+void Router::search_all(int to, std::vector<int>& d) const {
   d.assign(fabric_.vertices.size(), -1);
   std::vector<int> queue{to};
   d[static_cast<size_t>(to)] = 0;
@@ -44,15 +41,80 @@ const std::vector<int>& Router::distances(int to) {
       queue.push_back(arcs_[static_cast<size_t>(a)].to);
     }
   }
-  return d;
+}
+
+// From both ends at once, level by level, until they meet: in a fat tree the two halves see a pod each, one search from
+// one end would see the whole cluster.
+void Router::search_between(int from, int to, std::vector<int>& d) {
+  ahead_.resize(fabric_.vertices.size(), -1);
+  behind_.resize(fabric_.vertices.size(), -1);
+  std::vector<int> seen_ahead{from}, seen_behind{to}, front_ahead{from}, front_behind{to}, met;
+  ahead_[static_cast<size_t>(from)] = behind_[static_cast<size_t>(to)] = 0;
+  int levels_ahead = 0, levels_behind = 0;
+  const auto widen = [&](std::vector<int>& front, std::vector<int>& mine, const std::vector<int>& other,
+                         std::vector<int>& seen, int level) {
+    std::vector<int> next;
+    for (const int at : front)
+      for (int a = first_[static_cast<size_t>(at)]; a < first_[static_cast<size_t>(at) + 1]; ++a) {
+        const int v = arcs_[static_cast<size_t>(a)].to;
+        if (mine[static_cast<size_t>(v)] >= 0) continue;
+        mine[static_cast<size_t>(v)] = level;
+        next.push_back(v);
+        if (other[static_cast<size_t>(v)] >= 0) met.push_back(v);
+      }
+    seen.insert(seen.end(), next.begin(), next.end());
+    front = std::move(next);
+  };
+  while (met.empty() && !front_ahead.empty() && !front_behind.empty()) {
+    if (front_ahead.size() <= front_behind.size())
+      widen(front_ahead, ahead_, behind_, seen_ahead, ++levels_ahead);
+    else
+      widen(front_behind, behind_, ahead_, seen_behind, ++levels_behind);
+  }
+  for (const int v : seen_behind) d[static_cast<size_t>(v)] = behind_[static_cast<size_t>(v)];
+  // Where they met is on shortest paths; so is whatever leads there level by level from `from`.
+  std::vector<int> level = met;
+  for (int k = levels_ahead - 1; k >= 0 && !level.empty(); --k) {
+    std::vector<int> nearer;
+    for (const int at : level)
+      for (int a = first_[static_cast<size_t>(at)]; a < first_[static_cast<size_t>(at) + 1]; ++a) {
+        const int v = arcs_[static_cast<size_t>(a)].to;
+        if (ahead_[static_cast<size_t>(v)] != k) continue;
+        ahead_[static_cast<size_t>(v)] = -1;  // once is enough
+        d[static_cast<size_t>(v)] = levels_ahead + levels_behind - k;
+        nearer.push_back(v);
+      }
+    level = std::move(nearer);
+  }
+  for (const int v : seen_ahead) ahead_[static_cast<size_t>(v)] = -1;
+  for (const int v : seen_behind) behind_[static_cast<size_t>(v)] = -1;
+}
+
+const std::vector<int>& Router::distances(int to, int from) {
+  const auto [it, fresh] = distances_.try_emplace(to);
+  Search& s = it->second;
+  if (fresh) {
+    s.distance.assign(fabric_.vertices.size(), -1);
+    s.distance[static_cast<size_t>(to)] = 0;
+  }
+  if (s.complete || (from >= 0 && s.distance[static_cast<size_t>(from)] >= 0)) return s.distance;
+  // Many single searches cost more than a whole one.
+  constexpr int kMostSingle = 32;
+  if (from < 0 || ++s.asked > kMostSingle) {
+    search_all(to, s.distance);
+    s.complete = true;
+  } else {
+    search_between(from, to, s.distance);
+  }
+  return s.distance;
 }
 
 int Router::distance(int from, int to) {
-  return distances(to)[static_cast<size_t>(from)];
+  return distances(to, from)[static_cast<size_t>(from)];
 }
 
 std::vector<int> Router::next_links(int at, int to) {
-  const std::vector<int>& d = distances(to);
+  const std::vector<int>& d = distances(to, at);
   std::vector<int> links;
   const auto v = static_cast<size_t>(at);
   for (int a = first_[v]; a < first_[v + 1]; ++a) {
@@ -63,7 +125,7 @@ std::vector<int> Router::next_links(int at, int to) {
 }
 
 void Router::spread(int to, const std::vector<double>& entering, std::vector<double>& loads) {
-  const std::vector<int>& d = distances(to);
+  const std::vector<int>& d = distances(to, -1);
   // From the farthest switch to the nearest, so that everything has arrived before it is passed on.
   std::vector<std::vector<int>> by_distance;
   std::vector<double> bytes(entering.size(), 0);
@@ -95,11 +157,13 @@ void Router::spread(int to, const std::vector<double>& entering, std::vector<dou
 const std::vector<LinkShare>& Router::sprayed(int from, int to) {
   const auto [it, fresh] = sprayed_.try_emplace({from, to});
   if (!fresh) return it->second;
-  const std::vector<int>& d = distances(to);
+  const std::vector<int>& d = distances(to, from);
   // Switch by switch in order of distance; the set stays small, as only shortest paths are walked.
   std::vector<std::pair<int, double>> level{{from, 1.0}};
+  std::vector<double> arriving(fabric_.vertices.size(), 0);  // a route of three levels meets hundreds of switches
+  std::vector<int> next;
   while (!level.empty() && level.front().first != to) {
-    std::map<int, double> next;
+    next.clear();
     for (const auto& [s, share] : level) {
       const auto v = static_cast<size_t>(s);
       double capacity = 0;
@@ -111,10 +175,17 @@ const std::vector<LinkShare>& Router::sprayed(int from, int to) {
         if (d[static_cast<size_t>(arc.to)] != d[v] - 1) continue;
         const double part = share * arc.capacity / capacity;
         it->second.push_back({arc.link, part});
-        next[arc.to] += part;
+        double& share_there = arriving[static_cast<size_t>(arc.to)];
+        if (share_there == 0) next.push_back(arc.to);
+        share_there += part;
       }
     }
-    level.assign(next.begin(), next.end());
+    std::sort(next.begin(), next.end());
+    level.clear();
+    for (const int s : next) {
+      level.emplace_back(s, arriving[static_cast<size_t>(s)]);
+      arriving[static_cast<size_t>(s)] = 0;
+    }
   }
   return it->second;
 }

@@ -22,6 +22,9 @@ class Router {
   // Cables from switch to switch, -1 when there is no path over live links.
   int distance(int from_switch, int to_switch);
 
+  // One search from `to` for all switches, when many distances to it are going to be asked for.
+  void search_whole(int to) { distances(to, -1); }
+
   // Links next on a shortest path from `at` to `to`.
   std::vector<int> next_links(int at, int to);
 
@@ -46,7 +49,17 @@ class Router {
   RoutingPolicy policy = RoutingPolicy::adaptive;
 
  private:
-  const std::vector<int>& distances(int to);
+  // Distances to one switch, as far as they were asked for: a whole search for each of n leaves of a fabric of n cables
+  // would grow with the square.
+  struct Search {
+    std::vector<int> distance;  // by vertex; -1 = not known, or not reachable
+    int asked = 0;              // searches for single switches
+    bool complete = false;
+  };
+  // Distances to `to`, right for `from` and all switches on shortest paths between the two; from < 0: for all switches.
+  const std::vector<int>& distances(int to, int from);
+  void search_all(int to, std::vector<int>& distance) const;
+  void search_between(int from, int to, std::vector<int>& distance);
   const std::vector<LinkShare>& sprayed(int from, int to);
   struct Arc {
     int to = 0, link = 0;
@@ -56,7 +69,8 @@ class Router {
   uint64_t seed_;
   std::vector<int> first_;  // arcs of switch v: arcs_[first_[v]] .. arcs_[first_[v + 1] - 1]
   std::vector<Arc> arcs_;
-  std::map<int, std::vector<int>> distances_;
+  std::map<int, Search> distances_;
+  std::vector<int> ahead_, behind_;  // of search_between(): by vertex, all -1 between calls
   std::map<std::pair<int, int>, std::vector<LinkShare>> sprayed_;
 };
 

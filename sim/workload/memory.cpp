@@ -79,7 +79,11 @@ std::vector<StageMemory> memory_of_stages(const Architecture& n, const Training&
     if (!s.persistent_gradients && p.ga() == 1) m.gradients = std::max(0.0, m.gradients - m.activations);
     if (p.sharding == Sharding::none && shards > 1)
       m.gradients += s.bucket_copies * trained * s.gradient_bytes_per_parameter;
-    if (p.sharding == Sharding::zero3) m.workspace += s.gathered_layers * layer_here * 2 * (1 - 1 / shards);
+    // Gathered weights stand beside the shards they were gathered from, and reduced gradients beside the whole ones.
+    if (p.sharding == Sharding::zero3 && shards > 1) m.workspace += (s.gathered_layers + 1 / shards) * layer_here * 2;
+    // Eager backward holds the gradients of an MLP's inner tensors: the product, both halves of the gate, their join.
+    if (s.eager_elementwise)
+      m.workspace += (n.mlp == Mlp::swiglu ? 4 : 1) * 2 * tokens * static_cast<double>(n.ffn) / p.tp;
     // FP32 logits and their gradient live on the last stage; one layer's temporaries anywhere.
     if (stage == p.pp - 1) m.workspace += tokens * static_cast<double>(n.vocabulary) / p.tp * (2 + 4);
     m.workspace += s.workspace.value();

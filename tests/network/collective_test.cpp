@@ -189,10 +189,17 @@ TEST_CASE("halving the spines, losing a leaf, spreading a job, a slow adapter: a
     c.fabric.failed = {"leaf-0-A"};
     CHECK(moving_s(c, twelve) == Approx(2 * whole_s).epsilon(1e-12));
   }
-  SECTION(
-      "a ring over nodes of different units sends all its traffic up; 4 x 25 GB/s a node is little for 16 uplinks") {
-    const Fabric f = build_fabric(reference_cluster());
-    CHECK(moving_s(reference_cluster(), place_spread(f, 12)) == Approx(whole_s).epsilon(1e-12));
+  SECTION("24 nodes spread over all units send every edge of their rings up, packed ones one a unit") {
+    // Two uplinks of 50 GB/s a leaf, 4 rails of 25 GB/s below. Packed on four units, one edge of each rail leaves a
+    // unit: 4 x 25 of 100 GB/s. Dealt out over twelve units, both nodes of a unit send up: 8 x 25, twice the time.
+    Cluster two = reference_cluster();
+    two.fabric.spines = two.fabric.uplinks_per_leaf = 2;
+    const Fabric f = build_fabric(two);
+    const double packed_s = moving_s(two, place_packed(f, 24)), spread_s = moving_s(two, place_spread(f, 24));
+    CHECK(packed_s == Approx(2 * 191.0 / 192 * bytes / 8 / 25e9).epsilon(1e-12));
+    CHECK(spread_s == Approx(2 * packed_s).epsilon(1e-12));
+  }
+  SECTION("a ring over nodes of different units in turn sends all its traffic up") {
     Cluster thin = reference_cluster();  // one uplink of 50 GB/s a leaf
     thin.fabric.spines = thin.fabric.uplinks_per_leaf = 1;
     // Packed: one edge of each rail leaves a unit: 4 rails on one uplink. Spread: the same, one node a unit.

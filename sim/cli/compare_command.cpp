@@ -1,0 +1,83 @@
+// trainwatt compare: what differs between runs.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "cli/command.hpp"
+#include "cli/outputs.hpp"
+#include "core/document.hpp"
+#include "core/files.hpp"
+#include "report/compare_report.hpp"
+#include "report/result_json.hpp"
+#include "study/simulate.hpp"
+
+namespace tw::cli {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> files;
+  std::string json;
+  int jobs = 0;
+};
+
+ExitCode run(const Arguments& a, Console& console) {
+  Faults faults;
+  check_output_file("--json", a.json, faults);
+  if (a.files.size() < 2) faults.add({"compare", "", "one file has nothing to be compared with", "two or more files"});
+  std::vector<Comparand> all;
+  std::vector<LoadedScenario> scenarios;  // what has to be simulated, and where its comparand stands
+  std::vector<size_t> places;
+  std::vector<std::string> inputs;
+  for (const std::string& file : a.files) {
+    const auto path = find_input_file(file, "");
+    if (!path) {
+      faults.add({file, "", "there is no such file", suggest_file(file)});
+      continue;
+    }
+    if (auto results = comparands_of_results(read_file(*path), file, faults)) {
+      for (Comparand& c : *results) {
+        if (c.name.empty()) c.name = file;
+        all.push_back(std::move(c));
+      }
+      continue;
+    }
+    const size_t before = faults.size();
+    scenarios.push_back(load_scenario(file, {}, faults));
+    if (faults.size() != before) continue;
+    Faults ignored;
+    inputs.push_back(Document::load(file, description<Scenario>().info(), {}, ignored).canonical());
+    places.push_back(all.size());
+    all.emplace_back();
+  }
+  faults.throw_if_any();
+  const auto outcomes = simulate_all(scenarios, {}, a.jobs > 0 ? a.jobs : default_jobs(), kDeadline_s, {});
+  int code = 0;
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    code = std::max(code, outcomes[i].exit_code);
+    if (!outcomes[i].result.error.empty())
+      console.error(fmt::format("{}: {}", scenarios[i].file, outcomes[i].result.error));
+    all[places[i]] = comparand_of(scenarios[i].scenario.name, inputs[i], report::results_json({outcomes[i]}));
+  }
+  if (code != 0) return static_cast<ExitCode>(code);
+  if (!a.json.empty()) write_output(console, a.json, report::compare_json(all));
+  if (a.json != "-") console.result(report::compare_table(all));
+  return ExitCode::done;
+}
+
+}  // namespace
+
+Command compare_command() {
+  const auto a = std::make_shared<Arguments>();
+  return {
+      "compare",
+      "Shows which inputs and outputs differ between runs",
+      "  trainwatt compare before.json after.json\n"
+      "  trainwatt compare scenarios/smc-llama2-70b-lora-8n.json scenarios/smc-llama2-70b-lora-9n.json",
+      {{"file", "FILE", "results of run --json, or scenarios, which are simulated", &a->files, true, {}},
+       {"--json", "FILE", "write the differences as JSON; - is stdout, in place of the table", &a->json, false, {}},
+       {"--jobs", "N", "scenarios simulated at once (default: one a processor)", &a->jobs, false, between(1, 4096)}},
+      [a](Console& console) { return run(*a, console); }};
+}
+
+}  // namespace tw::cli

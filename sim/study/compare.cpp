@@ -1,0 +1,124 @@
+#include "study/compare.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace tw {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+void flatten(const json& j, const std::string& path, FlatValues& out) {
+  if (j.is_object() && !j.empty()) {
+    for (const auto& [key, value] : j.items()) flatten(value, path.empty() ? key : path + "." + key, out);
+  } else if (j.is_array() && !j.empty()) {
+    for (size_t i = 0; i < j.size(); ++i) flatten(j[i], fmt::format("{}.{}", path, i), out);
+  } else {
+    out.emplace_back(path, j.is_string() ? j.get<std::string>() : j.dump());
+  }
+}
+
+std::optional<double> number_of(const std::optional<std::string>& text) {
+  if (!text || text->empty()) return std::nullopt;
+  char* end = nullptr;
+  const double v = std::strtod(text->c_str(), &end);
+  return *end == '\0' && std::isfinite(v) ? std::optional(v) : std::nullopt;
+}
+
+bool same(const std::optional<std::string>& a, const std::optional<std::string>& b, double tolerance) {
+  if (a == b) return true;
+  const auto x = number_of(a), y = number_of(b);
+  return x && y && std::abs(*x - *y) <= tolerance * std::max(std::abs(*x), std::abs(*y));
+}
+
+// What of a result says how it was made.
+bool is_input(const std::string& key) {
+  return key == "plan" || key == "seed" || key == "inputs_sha256" || key == "trainwatt";
+}
+
+Comparand of_result(const json& result) {
+  Comparand c;
+  c.name = result.value("scenario", "");
+  for (const auto& [key, value] : result.items()) {
+    if (key == "scenario" || key == "reference") continue;
+    json shown = value;
+    if (key == "power" && shown.is_object()) shown.erase("per_node");  // a line for every node tells nobody anything
+    flatten(shown, key, is_input(key) ? c.inputs : c.outputs);
+  }
+  return c;
+}
+
+}  // namespace
+
+FlatValues flat_json(const std::string& json_text) {
+  FlatValues out;
+  flatten(json::parse(json_text), "", out);
+  return out;
+}
+
+std::optional<std::vector<Comparand>> comparands_of_results(const std::string& text, const std::string& file,
+                                                            Faults& faults) {
+  const json all = json::parse(text, nullptr, false, true);
+  if (all.is_discarded()) return std::nullopt;
+  const bool single = all.is_object() && all.contains("trainwatt");
+  if (!all.is_array() && !single) return std::nullopt;
+  std::vector<Comparand> list;
+  if (single) {
+    list.push_back(of_result(all));
+    return list;
+  }
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (!all[i].is_object() || !all[i].contains("scenario")) {
+      faults.add({file, fmt::format("/{}", i), "is no result of a run", "what run --json writes"});
+      continue;
+    }
+    list.push_back(of_result(all[i]));
+  }
+  if (all.empty()) faults.add({file, "", "holds no result", "what run --json writes"});
+  return list;
+}
+
+Comparand comparand_of(const std::string& name, const std::string& inputs, const std::string& result) {
+  json parsed = json::parse(result);
+  Comparand c = of_result(parsed.is_array() ? parsed.front() : parsed);
+  c.name = name;
+  json shown = json::parse(inputs);
+  for (const char* label : {"name", "description", "reference"}) shown.erase(label);  // they change no answer
+  c.inputs = flat_json(shown.dump());
+  return c;
+}
+
+std::vector<Difference> differences(const std::vector<FlatValues>& all, double tolerance) {
+  std::vector<std::map<std::string, std::string>> by_path;
+  std::vector<std::string> order;
+  std::set<std::string> known;
+  for (const FlatValues& values : all) {
+    by_path.emplace_back(values.begin(), values.end());
+    for (const auto& [path, text] : values)
+      if (known.insert(path).second) order.push_back(path);
+  }
+  std::vector<Difference> out;
+  for (const std::string& path : order) {
+    Difference d;
+    d.path = path;
+    for (const auto& values : by_path) {
+      const auto at = values.find(path);
+      d.values.push_back(at == values.end() ? std::nullopt : std::optional(at->second));
+    }
+    if (std::all_of(d.values.begin(), d.values.end(),
+                    [&](const auto& v) { return same(v, d.values.front(), tolerance); }))
+      continue;
+    const auto first = number_of(d.values.front()), last = number_of(d.values.back());
+    if (first && last && *first != 0) d.change_pct = 100 * (*last / *first - 1);
+    out.push_back(std::move(d));
+  }
+  return out;
+}
+
+}  // namespace tw

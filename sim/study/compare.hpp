@@ -1,0 +1,39 @@
+// Two or more runs side by side: which inputs and which outputs differ.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/error.hpp"
+
+namespace tw {
+
+// Values by the path of their keys ("plan.tp", "step.time_s"), as JSON text without the quotes of plain texts.
+using FlatValues = std::vector<std::pair<std::string, std::string>>;
+FlatValues flat_json(const std::string& json_text);
+
+struct Comparand {
+  std::string name;
+  FlatValues inputs, outputs;
+};
+
+// A file of results (run --json): one comparand for each of its scenarios; plan, seed and the hash of the inputs are
+// its inputs. Nothing when the text is no result, which may then be a scenario.
+std::optional<std::vector<Comparand>> comparands_of_results(const std::string& text, const std::string& file,
+                                                            Faults& faults);
+
+// A comparand of a simulated scenario: `inputs` the effective input, `result` one result, both as JSON.
+Comparand comparand_of(const std::string& name, const std::string& inputs, const std::string& result);
+
+// One path that is not the same everywhere; an absent value has no text.
+struct Difference {
+  std::string path;
+  std::vector<std::optional<std::string>> values;
+  std::optional<double> change_pct;  // of the last against the first, where both are numbers
+};
+// In the order of the first that has the path. Numbers that agree to `tolerance` (relative) are the same.
+std::vector<Difference> differences(const std::vector<FlatValues>& all, double tolerance = 1e-12);
+
+}  // namespace tw

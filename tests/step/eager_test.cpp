@@ -1,0 +1,114 @@
+// Stacks of layers as eager PyTorch trains them: kernels unfused, weights sharded, gradients freed.
+#include <catch2/catch.hpp>
+
+#include "core/document.hpp"
+#include "step/cost.hpp"
+#include "workload/memory.hpp"
+#include "workload/operations.hpp"
+
+using namespace tw;
+
+namespace {
+
+struct Lab {
+  Architecture network = load<Architecture>("models/networks/llama-layers.json");
+  Software software = load<Software>("models/software/pytorch-eager-2.11.json");
+  Cluster cluster;
+  Training training;
+  Plan plan;
+  Lab() {
+    training.sequence = 4096;
+    plan.sequence_parallel = false;
+    plan.dp = 2;
+    plan.gbs = 2;
+    cluster.node.accelerator = load<Accelerator>("models/accelerators/h200-sxm.json");
+  }
+  StepInputs inputs() const { return {&network, &training, nullptr, &cluster, &software, &plan}; }
+  // Weight gathers take 1 s, gradients 2 s, everything else nothing.
+  std::vector<PassCost> chunks() const {
+    const auto exchange = [](Exchange what, double) {
+      return what == Exchange::weight_gather ? 1.0 : what == Exchange::gradient_reduce ? 2.0 : 0.0;
+    };
+    return chunk_costs(inputs(), exchange, {}, Pass::training);
+  }
+  StageMemory memory(int in_flight = 1) const {
+    return memory_of_stages(network, training, plan, software, {network.layers}, {in_flight}).front();
+  }
+};
+
+double bytes_of(const std::vector<Operation>& operations, const std::string& name) {
+  double sum = 0;
+  for (const Operation& o : operations)
+    if (o.name == name) sum += o.bytes;
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("a stack without vocabulary has neither embedding nor head") {
+  const Lab lab;
+  CHECK(embedding_operations(lab.network, lab.training, lab.plan, lab.software).forward.empty());
+  CHECK(head_operations(lab.network, lab.training, lab.plan, lab.software).backward.empty());
+  CHECK(trained_embedding_parameters(lab.network, lab.training, lab.plan) == 0);
+  CHECK(network_parameters(lab.network) ==
+        Approx(lab.network.layers * layer_parameters(lab.network) + 4096).epsilon(1e-12));
+}
+
+TEST_CASE("eager SwiGLU moves five tensors forward, as the laboratory's bytes say") {
+  Lab lab;
+  const auto eager = layer_operations(lab.network, lab.training, lab.plan, lab.software);
+  CHECK(bytes_of(eager.forward, "SwiGLU") == Approx(5 * 2.0 * 4096 * 14336));
+  lab.software.eager_elementwise = false;
+  const auto fused = layer_operations(lab.network, lab.training, lab.plan, lab.software);
+  CHECK(bytes_of(fused.forward, "SwiGLU") == Approx(3 * 2.0 * 4096 * 14336));
+}
+
+TEST_CASE("later micro-batches add their gradients to the first one's") {
+  Lab lab;
+  const auto one = layer_operations(lab.network, lab.training, lab.plan, lab.software);
+  CHECK(bytes_of(one.backward, "gradient accumulation") == 0);
+  lab.plan.gbs = 8;
+  const auto four = layer_operations(lab.network, lab.training, lab.plan, lab.software);
+  CHECK(bytes_of(four.backward, "gradient accumulation") == Approx(6 * layer_parameters(lab.network)));
+}
+
+TEST_CASE("ZeRO-3 gathers weights before each pass, and exposes what is not overlapped") {
+  Lab lab;
+  lab.software.kernel_interference = 0;
+  lab.software.gather_copy_passes = lab.software.gradient_copy_passes = 0;
+  const PassCost plain = lab.chunks().front();
+  CHECK(plain.forward.dp_s == 0);
+  lab.plan.sharding = Sharding::zero3;
+  for (const double overlap : {0.0, 0.35, 1.0}) {
+    lab.software.gather_overlap = overlap;
+    const PassCost sharded = lab.chunks().front();
+    CHECK(sharded.forward.dp_s == Approx(1 - overlap).margin(1e-12));
+    CHECK(sharded.backward.dp_s == Approx(1 - overlap).margin(1e-12));
+    CHECK(sharded.forward.device_s() == Approx(plain.forward.device_s() + 1 - overlap));
+  }
+  // Sharding the optimizer divides its work.
+  const double whole = [&] {
+    Lab none;
+    return optimizer_cost(none.inputs()).device_s();
+  }();
+  CHECK(optimizer_cost(lab.inputs()).device_s() == Approx(whole / 2));
+}
+
+TEST_CASE("memory: ZeRO-3 halves weights and states on two ranks; freed gradients hide behind activations") {
+  Lab lab;
+  const double parameters = lab.network.layers * layer_parameters(lab.network);
+  const StageMemory plain = lab.memory();
+  CHECK(plain.weights == Approx(2 * parameters));
+  CHECK(plain.optimizer == Approx(4 * parameters));
+  // One micro-batch: the gradients beyond the activations they replace, and the buckets.
+  CHECK(plain.gradients == Approx(std::max(0.0, 2 * parameters - plain.activations) + 2 * parameters));
+  lab.plan.sharding = Sharding::zero3;
+  const StageMemory sharded = lab.memory();
+  CHECK(sharded.weights == Approx(parameters));
+  CHECK(sharded.optimizer == Approx(2 * parameters));
+  CHECK(sharded.workspace == Approx(plain.workspace + 4.5 * 2 * layer_parameters(lab.network)));
+  // Several micro-batches keep their gradients.
+  lab.plan.sharding = Sharding::none;
+  lab.plan.gbs = 8;
+  CHECK(lab.memory().gradients == Approx(4 * parameters));
+}

@@ -10,6 +10,7 @@
 #include "report/trace.hpp"
 #include "run/run_model.hpp"
 #include "study/scenario.hpp"
+#include "study/simulate.hpp"
 #include "topology/placement.hpp"
 
 namespace tw::cli {
@@ -22,14 +23,7 @@ struct Arguments {
 
 // The trace of a step without noise; runs in a child, where the engine lives.
 std::string trace_of(const Scenario& s) {
-  RunInputs in;
-  in.step = {s.network ? &*s.network : nullptr,
-             s.training ? &*s.training : nullptr,
-             s.workload ? &*s.workload : nullptr,
-             &s.cluster,
-             &s.software,
-             &s.plan};
-  in.run = &s.run;
+  const RunInputs in = run_inputs(s);
   const Fabric fabric = build_fabric(s.cluster);
   const StepNetwork network =
       build_step_network(in.step, fabric, place(fabric, s.placement, s.plan.nodes + s.plan.evaluation_nodes), 1);

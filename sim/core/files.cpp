@@ -92,8 +92,18 @@ void write_file(const std::string& path, std::string_view content) {
   const auto refuse = [&](const std::string& why) {
     throw InputError({{path, "", fmt::format("cannot be written ({})", why), ""}});
   };
-  const fs::path target(path);
   std::error_code error;
+  // A device or pipe is written to, never replaced; a link keeps pointing at its file.
+  if (fs::exists(path, error) && !fs::is_regular_file(path, error)) {
+    if (fs::is_directory(path, error)) refuse("it is a folder");
+    std::ofstream out(path, std::ios::binary);
+    out.write(content.data(), static_cast<std::streamsize>(content.size()));
+    out.close();
+    if (!out) refuse(std::strerror(errno));
+    return;
+  }
+  const fs::path target = fs::is_symlink(path, error) ? fs::canonical(path, error) : fs::path(path);
+  if (target.empty()) refuse("its link leads nowhere");
   if (target.has_parent_path()) fs::create_directories(target.parent_path(), error);
   const std::string partial = fmt::format("{}.{}.part", path, ::getpid());
   const InterruptLater hold;

@@ -41,7 +41,7 @@ struct Site {
   static void describe(Description<Site>& d) {
     d.object("site", "Where the cluster stands: cooling overhead, carbon, price.");
     d.required("name", &Site::name, "name of the site");
-    d.required("pue", &Site::pue, "power usage effectiveness", at_least(1));
+    d.required("pue", &Site::pue, "power usage effectiveness", between(1, 100));
     d.optional("ppue", &Site::ppue, "partial PUE of the tank cooling alone, inside the PUE", at_least(1));
     d.optional("pue_base", &Site::pue_base, "the side that PUE is stated on: DC at the bus or AC at the rectifiers");
     d.required("carbon_intensity", &Site::carbon_intensity, "CO2e of the grid");

@@ -79,7 +79,9 @@ DomainSpeeds::Speed DomainSpeeds::at(Operation operation, int ranks) const {
 double DomainSpeeds::time_s(Operation operation, int ranks, double bytes, double floor_s) const {
   if (ranks < 2) return 0;
   const Speed s = at(operation, ranks);
-  const double moving_s = bus_factor(operation, ranks) * (bytes + s.half_bytes) / s.bandwidth_Bps;
+  // Measured on the links the profile was made with; a slower link, as in a what-if, bounds it.
+  const double bandwidth_Bps = std::min(s.bandwidth_Bps, line_Bps_);
+  const double moving_s = bus_factor(operation, ranks) * (bytes + s.half_bytes) / bandwidth_Bps;
   return std::max(floor_s >= 0 ? floor_s : s.floor_s, bytes > 0 ? moving_s : 0);
 }
 

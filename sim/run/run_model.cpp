@@ -1,8 +1,11 @@
 #include "run/run_model.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
+#include "core/error.hpp"
 #include "hardware/gpu_power.hpp"
 
 namespace tw {
@@ -20,6 +23,9 @@ namespace {
 
 constexpr int kNoisyPipelineSteps = 8;     // simulated with noise; later steps draw one of them
 constexpr double kShortestPhase_s = 0.25;  // steps shorter than this share a phase
+constexpr double kMostPhases = 20000;      // long runs take coarser phases: memory does not grow with steps
+constexpr double kMostSteps = 2e7;
+constexpr double kLongestRun_s = 10 * 365.25 * 86400;
 
 ActivityTimes shares_of(const ActivityTimes& seconds, double time_s) {
   return time_s > 0 ? seconds.scaled(1 / time_s) : ActivityTimes{};
@@ -261,7 +267,15 @@ SimulatedRun play_run(const RunInputs& in, const RunModel& model, network::Engin
   script.add(PhaseKind::init, out.init_s - warm_up_s, loaded);
   script.add(PhaseKind::init, warm_up_s, steady, 0, training_parts(model, 1, model.quiet.time_s));
 
-  const auto all_steps = static_cast<long>(std::ceil(samples_wanted / gbs - 1e-9));
+  const double steps_wanted = std::ceil(samples_wanted / gbs - 1e-9);
+  const double marks = run.evaluation_interval > 0 ? samples_wanted / run.evaluation_interval : 0;
+  const double expected_s = steps_wanted * model.quiet.time_s + marks * evaluation_s;
+  if (!(steps_wanted <= kMostSteps) || !(expected_s <= kLongestRun_s))
+    throw DoesNotFit(
+        fmt::format("a run of {:.3g} steps and {:.3g} days; at most {:.0g} steps and ten years are simulated",
+                    steps_wanted, expected_s / 86400, kMostSteps));
+  const double shortest_phase_s = std::max(kShortestPhase_s, expected_s / kMostPhases);
+  const auto all_steps = static_cast<long>(steps_wanted);
   const bool evaluates = run.evaluation_interval > 0 && evaluation_s > 0;
   const bool blocking = evaluates && !run.asynchronous_evaluation;
   std::vector<double> evaluation_begins;  // asynchronous: when an evaluation's weights were ready
@@ -294,7 +308,7 @@ SimulatedRun play_run(const RunInputs& in, const RunModel& model, network::Engin
       ++pending;
       step_sum += step_s;
       jitter_sum += jitter_s;
-      if (pending_s >= kShortestPhase_s) flush();
+      if (pending_s >= shortest_phase_s) flush();
     }
     const double samples = static_cast<double>(step + 1) * gbs;
     if (samples + 1e-9 < next_evaluation && step + 1 < all_steps) continue;

@@ -42,7 +42,7 @@ struct BackgroundTraffic {
     d.required("from", &BackgroundTraffic::from, "nodes that send, each in equal parts to all of `to`");
     d.required("to", &BackgroundTraffic::to, "nodes that receive");
     d.required("rate", &BackgroundTraffic::rate, "what each sender offers; it gets less where links are full",
-               above(0));
+               Range{0, 1e15, true});
   }
 };
 

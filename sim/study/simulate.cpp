@@ -140,6 +140,18 @@ void warn_about(Result& r, const Scenario& s) {
 
 }  // namespace
 
+RunInputs run_inputs(const Scenario& s) {
+  RunInputs in;
+  in.step = {s.network ? &*s.network : nullptr,
+             s.training ? &*s.training : nullptr,
+             s.workload ? &*s.workload : nullptr,
+             &s.cluster,
+             &s.software,
+             &s.plan};
+  in.run = &s.run;
+  return in;
+}
+
 Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) {
   const Scenario& s = loaded.scenario;
   Result r;
@@ -149,14 +161,7 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   r.plan = plan_of(s);
   r.memory = memory_of(s);
 
-  RunInputs in;
-  in.step = {s.network ? &*s.network : nullptr,
-             s.training ? &*s.training : nullptr,
-             s.workload ? &*s.workload : nullptr,
-             &s.cluster,
-             &s.software,
-             &s.plan};
-  in.run = &s.run;
+  const RunInputs in = run_inputs(s);
   const int replicas = options.level >= 2 && s.network ? s.plan.dp : 1;
   const Fabric fabric = build_fabric(s.cluster);
   // The nodes that train, then those that only evaluate.
@@ -218,7 +223,10 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   r.cost["energy_usd"] = facility.cost_usd;
   r.grid = grid_view(loaded, supplied, power, model, r.energy, r.power.network_w.value_or(0), run.samples);
   if (facility.kg_co2e_market) r.grid.kg_co2e_market = facility.kg_co2e_market;
-  const NodeSeries series = node_series(power, dc_meter, power.run_begin_s, power.run_end_s);
+  // A figure needs no more than some ten thousand readings, however long the run.
+  Meter meter = dc_meter;
+  meter.interval_s = std::max(meter.interval_s, (power.run_end_s - power.run_begin_s) / 50000);
+  const NodeSeries series = node_series(power, meter, power.run_begin_s, power.run_end_s);
   r.series = {series.time_s, series.mean_w, series.p5_w, series.p95_w, series.p50_w};
   r.timeline = supplied.timeline;
   r.power_options = supplied.options;

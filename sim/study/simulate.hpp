@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "run/run_model.hpp"
 #include "study/result.hpp"
 #include "study/scenario.hpp"
 
@@ -16,6 +17,9 @@ struct SimulationOptions {
   int runs = 1;   // seeded repetitions; distributions are taken over them
   int level = 1;  // 1: one representative a class; 2: every node; 3: message rounds
 };
+
+// The parts of a scenario that step/ and run/ need, by reference: the scenario has to outlive them.
+RunInputs run_inputs(const Scenario& scenario);
 
 // One scenario in this process. Throws DoesNotFit, SimulationError.
 Result simulate(const LoadedScenario& scenario, const SimulationOptions& options);

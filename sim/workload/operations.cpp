@@ -348,7 +348,7 @@ double trained_embedding_parameters(const Architecture& n, const Training& t, co
 
 double model_flops_per_sample(const Architecture& n, const Training& t) {
   const auto s = static_cast<double>(t.sequence), h = static_cast<double>(n.hidden);
-  const double mlp = n.mlp_matrices() * h * static_cast<double>(n.ffn) * std::max(1, n.experts_per_token);
+  const double mlp = n.mlp_matrices() * h * static_cast<double>(n.ffn) * (n.experts > 0 ? n.experts_per_token : 1);
   const double linear = h * static_cast<double>(2 * n.query_width() + 2 * n.kv_width()) + mlp;
   const double head = h * static_cast<double>(n.vocabulary);
   const double scores = 2 * s * static_cast<double>(n.query_width());

@@ -90,6 +90,9 @@ void check_plan(const Plan& plan, const Architecture& network, const Training& t
   if (chunks > network.layers && chunks != network.layers + 2L)
     at.at("pp").fault(fmt::format("pp x vp = {} x {} exceeds the {} layers", plan.pp, plan.vp, network.layers),
                       fmt::format("pp x vp at most {}", network.layers));
+  if (network.experts > 0 && (network.experts_per_token < 1 || network.experts_per_token > network.experts))
+    at.fault(fmt::format("experts_per_token = {} of {} experts", network.experts_per_token, network.experts),
+             fmt::format("allowed: 1 to {}", network.experts));
   if (network.experts > 0)
     must_divide(network.experts, "the experts", plan.ep, at, "ep");
   else if (plan.ep > 1)

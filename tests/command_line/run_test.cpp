@@ -149,7 +149,7 @@ TEST_CASE("explain-inputs names every value and its origin, and simulates nothin
 }
 
 TEST_CASE("a full standard output is an error, an interruption is 130") {
-  if (fs::exists("/dev/full")) CHECK(run({"run", k8}, -1, "/dev/full").code == 2);
+  if (fs::is_character_file("/dev/full")) CHECK(run({"run", k8}, -1, "/dev/full").code == 2);
   const Folder folder;
   const Run r = run({"run", k64, "--runs", "1000000", "--json", folder / "x.json"}, 300);
   CHECK(r.code == 130);

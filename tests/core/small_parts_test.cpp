@@ -58,8 +58,15 @@ TEST_CASE("files are written whole or not at all") {
   // A file stands where a folder is due.
   CHECK_THROWS_AS(write_file(target + "/y.txt", "x"), InputError);
   CHECK(read_file(target) == "two");
+  // A device is written to, never replaced; a link goes on pointing at its file.
+  write_file("/dev/null", "gone");
+  CHECK(fs::is_character_file("/dev/null"));
+  fs::create_symlink(target, folder / "link");
+  write_file((folder / "link").string(), "through");
+  CHECK(fs::is_symlink(folder / "link"));
+  CHECK(read_file(target) == "through");
   // A full disk.
-  if (fs::exists("/dev/full")) {
+  if (fs::is_character_file("/dev/full")) {
     fs::create_symlink("/dev/full", folder / ("full." + std::to_string(::getpid()) + ".part"));
     CHECK_THROWS_AS(write_file((folder / "full").string(), std::string(1 << 20, 'x')), InputError);
     CHECK(!fs::exists(folder / "full"));

@@ -52,8 +52,7 @@ TEST_CASE("more nodes at the same batch: a shorter run, more power in all") {
 }
 
 TEST_CASE("slower links never speed a run, faster ones never slow it") {
-  const std::vector<std::string> plan{"/plan/nodes=8", "/plan/cp=2", "/plan/gbs=64",
-                                      "/software/dp_overlap=0"};
+  const std::vector<std::string> plan{"/plan/nodes=8", "/plan/cp=2", "/plan/gbs=64", "/software/dp_overlap=0"};
   double before = 1e300;
   for (const char* rate : {"25 Gbit/s", "100 Gbit/s", "200 Gbit/s", "400 Gbit/s"}) {
     auto set = plan;
@@ -119,6 +118,19 @@ TEST_CASE("distributions over seeded runs, the olympic mean and the official sco
   CHECK(*d.p5 <= *d.p50);
   CHECK(*d.p50 <= *d.p95);
   CHECK(*d.official == Approx(*d.olympic * 1.031746032).epsilon(1e-12));
+}
+
+TEST_CASE("slower NVLink slows the tensor-parallel exchanges") {
+  CHECK(result(k8, {"/cluster/node/nvlink/bandwidth=100 GB/s"}).step.breakdown_s.tp >
+        2 * result(k8).step.breakdown_s.tp);
+}
+
+TEST_CASE("runs beyond every horizon are refused, long ones keep their memory") {
+  CHECK_THROWS_AS(result(k8, {"/run/samples=1e12"}), DoesNotFit);
+  CHECK_THROWS_AS(result(k8, {"/software/step_fixed=1e9 s"}), DoesNotFit);
+  const Result r = result(k8, {"/run/samples=4000000", "/run/evaluation_interval=0"});
+  CHECK(r.timeline.groups.front().phases.size() < 40000);
+  CHECK(*r.run.steps == 500000);
 }
 
 TEST_CASE("what does not fit is refused with its table") {

@@ -75,10 +75,6 @@ StepResult step_of(const Scenario& s, const SimulatedRun& run) {
   return r;
 }
 
-double quantile_of(const std::vector<double>& sorted, double q) {
-  return quantile(sorted, q);
-}
-
 Distribution distribution_of(std::vector<double> times, double rcp_factor) {
   Distribution d;
   std::sort(times.begin(), times.end());
@@ -88,7 +84,7 @@ Distribution distribution_of(std::vector<double> times, double rcp_factor) {
   for (const double t : times) squares += (t - mean) * (t - mean);
   d.mean = mean;
   if (times.size() > 1) d.sd = std::sqrt(squares / (n - 1));
-  d.p5 = quantile_of(times, 0.05), d.p50 = quantile_of(times, 0.5), d.p95 = quantile_of(times, 0.95);
+  d.p5 = quantile(times, 0.05), d.p50 = quantile(times, 0.5), d.p95 = quantile(times, 0.95);
   // The rule of MLPerf drops the fastest and the slowest; with fewer than three runs there is nothing to drop.
   d.olympic = times.size() < 3 ? mean : std::accumulate(times.begin() + 1, times.end() - 1, 0.0) / (n - 2);
   d.official = *d.olympic * rcp_factor;

@@ -6,33 +6,14 @@
 #include <fstream>
 #include <numeric>
 
-#include "network/process.hpp"
 #include "power/meter.hpp"
 #include "power/telemetry.hpp"
-#include "study/archive.hpp"
-#include "study/simulate.hpp"
+#include "study/simulated.hpp"
 #include "topology/fabric.hpp"
 
 using namespace tw;
 
 namespace {
-
-LoadedScenario loaded(const std::string& file, const std::vector<std::string>& overrides) {
-  Faults faults;
-  LoadedScenario scenario = load_scenario(file, overrides, faults);
-  faults.throw_if_any();
-  return scenario;
-}
-
-Result result(const LoadedScenario& scenario) {
-  const ChildResult child = in_child([&] { return to_bytes(simulate(scenario, {})); }, 120);
-  rethrow(child);
-  return from_bytes(child.value);
-}
-
-Result result(const std::string& file, const std::vector<std::string>& overrides = {}) {
-  return result(loaded(file, overrides));
-}
 
 const std::string k1 = "scenarios/smc-llama2-70b-lora-1n.json", k8 = "scenarios/smc-llama2-70b-lora-8n.json";
 

@@ -1,28 +1,11 @@
 // An answer that does not react to an input it should react to is a bug; one that reacts the wrong way too.
 #include <catch2/catch.hpp>
 
-#include "network/process.hpp"
-#include "study/archive.hpp"
-#include "study/simulate.hpp"
+#include "study/simulated.hpp"
 
 using namespace tw;
 
 namespace {
-
-LoadedScenario loaded(const std::string& file, const std::vector<std::string>& overrides) {
-  Faults faults;
-  LoadedScenario scenario = load_scenario(file, overrides, faults);
-  faults.throw_if_any();
-  return scenario;
-}
-
-// In a child, since one process may hold one engine.
-Result result(const std::string& file, const std::vector<std::string>& overrides = {}, SimulationOptions options = {}) {
-  const LoadedScenario scenario = loaded(file, overrides);
-  const ChildResult child = in_child([&] { return to_bytes(simulate(scenario, options)); }, 120);
-  rethrow(child);
-  return from_bytes(child.value);
-}
 
 const std::string k8 = "scenarios/smc-llama2-70b-lora-8n.json";
 const std::string kLlama = "scenarios/llama3.1-pretraining.json";

@@ -1,0 +1,32 @@
+// Scenarios read and simulated for tests.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "network/process.hpp"
+#include "study/archive.hpp"
+#include "study/simulate.hpp"
+
+namespace tw {
+
+inline LoadedScenario loaded(const std::string& file, const std::vector<std::string>& overrides = {}) {
+  Faults faults;
+  LoadedScenario scenario = load_scenario(file, overrides, faults);
+  faults.throw_if_any();
+  return scenario;
+}
+
+// In a child, since one process may hold one engine.
+inline Result result(const LoadedScenario& scenario, const SimulationOptions& options = {}) {
+  const ChildResult child = in_child([&] { return to_bytes(simulate(scenario, options)); }, 120);
+  rethrow(child);
+  return from_bytes(child.value);
+}
+
+inline Result result(const std::string& file, const std::vector<std::string>& overrides = {},
+                     const SimulationOptions& options = {}) {
+  return result(loaded(file, overrides), options);
+}
+
+}  // namespace tw

@@ -8,6 +8,7 @@
 #include "core/text.hpp"
 #include "facility/facility.hpp"
 #include "power/check_power.hpp"
+#include "study/what_if_accelerator.hpp"
 #include "topology/fabric.hpp"
 
 namespace tw {
@@ -68,7 +69,12 @@ void check_scenario(Scenario& s, const ReadContext& root) {
   }
   const RunPlan& run = s.run;
   const ReadContext at_run = root.at("run");
-  if (run.samples && run.steps) at_run.fault("both \"samples\" and \"steps\" are given", "one of them");
+  std::string targets;
+  for (const auto& [name, given] :
+       {std::pair{"samples", run.samples.has_value()}, std::pair{"samples_by_run", !run.samples_by_run.empty()},
+        std::pair{"steps", run.steps.has_value()}})
+    if (given) targets += fmt::format("{}\"{}\"", targets.empty() ? "" : " and ", name);
+  if (targets.find(" and ") != std::string::npos) at_run.fault(targets + " are given", "one of them");
   if (run.evaluation_interval > 0 && run.evaluation_samples <= 0)
     at_run.at("evaluation_samples").fault("evaluations need samples", "above 0");
   if (run.asynchronous_evaluation && s.plan.evaluation_nodes == 0)
@@ -93,6 +99,8 @@ LoadedScenario finish(const Document& document, const std::string& file, Faults&
   loaded.scenario = read<Scenario>(document, mine);
   // Values that could not be read would only give follow-up faults.
   if (document.complete() && mine.empty()) check_scenario(loaded.scenario, ReadContext{&document, "", &mine, {}});
+  if (document.complete() && mine.empty())
+    follow_what_if(loaded.scenario.cluster.node.accelerator, document, "/cluster/node/accelerator");
   if (document.complete() && mine.empty())
     loaded.site_series = load_site_series(loaded.scenario.site, document.origin("/site").file, mine);
   for (const Fault& fault : mine.list()) faults.add(fault);

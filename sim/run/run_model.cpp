@@ -222,12 +222,13 @@ class Script {
 // the last one is there, so that more processes wait longer.
 double loaders_ready_s(const RunInputs& in, uint64_t seed) {
   const Software& software = *in.step.software;
+  const double speed = in.step.cluster->hosts.spawn_speed;
   if (software.loader_start.value() <= 0) return 0;
-  const MemberNoise spread{software.loader_start_sigma.value(), 0, 0};
-  if (spread.silent()) return software.loader_start.value();
+  const MemberNoise spread{software.loader_start_sigma.value() / speed, 0, 0};
+  if (spread.silent()) return software.loader_start.value() / speed;
   auto stream = random_stream(seed, "loader start", 0);
   const double processes = static_cast<double>(in.step.plan->nodes) * in.step.cluster->node.gpus;
-  return std::max(0.0, software.loader_start.value() + draw_maximum(spread, processes, stream));
+  return std::max(0.0, software.loader_start.value() / speed + draw_maximum(spread, processes, stream));
 }
 
 constexpr double kIdleAround_s = 120;  // idle before and after, for meters whose file reaches beyond the run
@@ -323,8 +324,9 @@ SimulatedRun play_run(const RunInputs& in, const RunModel& model, network::Engin
     }
     const bool first = out.evaluations == 1;
     if (first) {
-      script.add(PhaseKind::wait, software.wait_before_first_evaluation.value(), waiting);
-      out.wait_s += software.wait_before_first_evaluation.value();
+      const double wait_s = software.wait_before_first_evaluation.value() / in.step.cluster->hosts.spawn_speed;
+      script.add(PhaseKind::wait, wait_s, waiting);
+      out.wait_s += wait_s;
     }
     const double length_s = evaluation_s + (first ? software.first_evaluation_extra.value() : 0);
     (first ? out.eval_first_s : out.eval_s) = length_s;

@@ -24,7 +24,7 @@ struct Arguments {
   std::string output, json, telemetry, mlperf_logs;
   double telemetry_interval_s = 1;
   uint64_t seed = 1;
-  int runs = 1, level = 1, jobs = 0;
+  int runs = 0, level = 1, jobs = 0;
   bool explain = false, quiet = false;
 };
 
@@ -151,7 +151,8 @@ Command run_command() {
         false,
         {}},
        {"--seed", "N", "seed of all random draws (default 1)", &a->seed, false, {}},
-       {"--runs", "N", "seeded repetitions; results are taken over them (default 1)", &a->runs, false, between(1, 1e6)},
+       {"--runs", "N", "seeded repetitions; distributions are taken over them (default: as the scenario says, else 1)",
+        &a->runs, false, between(1, 1e6)},
        {"--level", "N", "1: one rank a class (default); 2: every node; 3: message rounds", &a->level, false,
         between(1, 3)},
        {"--jobs", "N", "scenarios simulated at once (default: one a processor)", &a->jobs, false, between(1, 4096)},

@@ -235,7 +235,8 @@ constexpr double kIdleAround_s = 120;  // idle before and after, for meters whos
 
 }  // namespace
 
-SimulatedRun play_run(const RunInputs& in, const RunModel& model, network::Engine& engine, uint64_t seed) {
+SimulatedRun play_run(const RunInputs& in, const RunModel& model, network::Engine& engine, uint64_t seed,
+                      size_t index) {
   const Software& software = *in.step.software;
   const Plan& plan = *in.step.plan;
   const RunPlan& run = *in.run;
@@ -248,7 +249,8 @@ SimulatedRun play_run(const RunInputs& in, const RunModel& model, network::Engin
   SimulatedRun out;
   out.slowdown = model.slowdown;
   out.fabric_bytes_per_step = model.quiet.fabric_bytes;
-  const double samples_wanted = run.samples.value_or(run.steps.value_or(100) * plan.gbs);
+  const double samples_wanted = run.samples_by_run.empty() ? run.samples.value_or(run.steps.value_or(100) * plan.gbs)
+                                                           : run.samples_by_run[index % run.samples_by_run.size()];
   const double gbs = plan.gbs;
   const double evaluation_s = software.evaluation_fixed.value() +
                               (in.step.workload ? in.step.workload->evaluation_fixed.value() : 0) +

@@ -50,7 +50,8 @@ bool limiter_sees_directions(const RunModel& model);
 
 // Plays the run for one seed. Steps whose replicas meet at every visit of a single stage are replayed: the quiet step
 // plus each meeting's own draw, which is what the events would give. Pipelines simulate a few noisy steps and draw from
-// them. `engine` is the one the model was built on.
-SimulatedRun play_run(const RunInputs& in, const RunModel& model, network::Engine& engine, uint64_t seed);
+// them. `engine` is the one the model was built on; `index` counts the runs of a series, for samples_by_run.
+SimulatedRun play_run(const RunInputs& in, const RunModel& model, network::Engine& engine, uint64_t seed,
+                      size_t index = 0);
 
 }  // namespace tw

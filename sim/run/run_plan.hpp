@@ -25,8 +25,10 @@ struct MlperfWindow {
 };
 
 struct RunPlan {
-  std::optional<double> samples;  // to the target; absent: a fixed number of steps
+  std::optional<double> samples;       // to the target; absent: a fixed number of steps
+  std::vector<double> samples_by_run;  // or of each seeded run: run i takes element i modulo length
   std::optional<double> steps;
+  int runs = 0;                    // seeded runs; 0: as many as samples_by_run lists, else one
   double first_evaluation_at = 0;  // samples
   double evaluation_interval = 0;  // samples; 0 = no evaluations
   double evaluation_samples = 0;
@@ -37,7 +39,12 @@ struct RunPlan {
   static void describe(Description<RunPlan>& d) {
     d.object("run", "How long the run lasts and what interrupts its steps.");
     d.optional("samples", &RunPlan::samples, "samples to the target, given");
+    d.optional("samples_by_run", &RunPlan::samples_by_run,
+               "or those of each seeded run, such as logged ones; a run beyond the list starts over", above(0));
     d.optional("steps", &RunPlan::steps, "or a number of steps", at_least(1));
+    d.optional("runs", &RunPlan::runs,
+               "seeded runs, unless the command line names a number; 0: as many as samples_by_run lists, else one",
+               between(0, 1e6));
     d.optional("first_evaluation_at", &RunPlan::first_evaluation_at, "samples before the first evaluation");
     d.optional("evaluation_interval", &RunPlan::evaluation_interval, "samples between evaluations; 0: none");
     d.optional("evaluation_samples", &RunPlan::evaluation_samples, "samples of one evaluation");
@@ -49,5 +56,11 @@ struct RunPlan {
                "when the run starts, such as \"2024-05-16T08:00+08:00\", for a site with hourly series");
   }
 };
+
+// Seeded runs that a plan asks for by itself.
+inline int planned_runs(const RunPlan& run) {
+  if (run.runs > 0) return run.runs;
+  return run.samples_by_run.empty() ? 1 : static_cast<int>(run.samples_by_run.size());
+}
 
 }  // namespace tw

@@ -68,7 +68,12 @@ void check_scenario(Scenario& s, const ReadContext& root) {
   }
   const RunPlan& run = s.run;
   const ReadContext at_run = root.at("run");
-  if (run.samples && run.steps) at_run.fault("both \"samples\" and \"steps\" are given", "one of them");
+  std::string targets;
+  for (const auto& [name, given] :
+       {std::pair{"samples", run.samples.has_value()}, std::pair{"samples_by_run", !run.samples_by_run.empty()},
+        std::pair{"steps", run.steps.has_value()}})
+    if (given) targets += fmt::format("{}\"{}\"", targets.empty() ? "" : " and ", name);
+  if (targets.find(" and ") != std::string::npos) at_run.fault(targets + " are given", "one of them");
   if (run.evaluation_interval > 0 && run.evaluation_samples <= 0)
     at_run.at("evaluation_samples").fault("evaluations need samples", "above 0");
   if (run.asynchronous_evaluation && s.plan.evaluation_nodes == 0)

@@ -14,6 +14,7 @@
 #include "power/network_rule.hpp"
 #include "power/power_run.hpp"
 #include "run/run_model.hpp"
+#include "run/scoring.hpp"
 #include "step/shape_warnings.hpp"
 #include "study/archive.hpp"
 #include "study/fitting_plans.hpp"
@@ -77,6 +78,8 @@ StepResult step_of(const Scenario& s, const SimulatedRun& run) {
 
 Distribution distribution_of(std::vector<double> times, double rcp_factor) {
   Distribution d;
+  std::vector<ScoredRun> scored;
+  for (const double t : times) scored.push_back({t, std::nullopt, 0});
   std::sort(times.begin(), times.end());
   const auto n = static_cast<double>(times.size());
   const double mean = std::accumulate(times.begin(), times.end(), 0.0) / n;
@@ -86,7 +89,7 @@ Distribution distribution_of(std::vector<double> times, double rcp_factor) {
   if (times.size() > 1) d.sd = std::sqrt(squares / (n - 1));
   d.p5 = quantile(times, 0.05), d.p50 = quantile(times, 0.5), d.p95 = quantile(times, 0.95);
   // The rule of MLPerf drops the fastest and the slowest; with fewer than three runs there is nothing to drop.
-  d.olympic = times.size() < 3 ? mean : std::accumulate(times.begin() + 1, times.end() - 1, 0.0) / (n - 2);
+  d.olympic = times.size() < 3 ? mean : official_score(scored, 1, 1).time_s;
   d.official = *d.olympic * rcp_factor;
   return d;
 }
@@ -181,18 +184,19 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
     r.jobs = job_results(s.name, alone_s, model.quiet.time_s, neighbours, shared.turns(), network, fabric);
   std::vector<double> times;
   // The run counts its nodes from 0; here they get their places.
-  const auto played = [&](uint64_t seed) {
-    SimulatedRun one = play_run(in, model, *engine, seed);
+  const auto played = [&](int index) {
+    SimulatedRun one =
+        play_run(in, model, *engine, options.seed + static_cast<uint64_t>(index), static_cast<size_t>(index));
     for (NodeGroup& group : one.timeline.groups)
       for (int& node : group.nodes) node = placed[static_cast<size_t>(node)];
     return one;
   };
-  SimulatedRun run = played(options.seed);
+  SimulatedRun run = played(0);
   const SuppliedRun supplied = supply(s, std::move(run.timeline), options.seed);
   times.push_back(supplied.timeline.run_end_s - supplied.timeline.run_begin_s);
-  for (int i = 1; i < options.runs; ++i) {
-    const uint64_t seed = options.seed + static_cast<uint64_t>(i);
-    const SuppliedRun other = supply(s, played(seed).timeline, seed);
+  const int runs = options.runs > 0 ? options.runs : planned_runs(s.run);
+  for (int i = 1; i < runs; ++i) {
+    const SuppliedRun other = supply(s, played(i).timeline, options.seed + static_cast<uint64_t>(i));
     times.push_back(other.timeline.run_end_s - other.timeline.run_begin_s);
   }
 

@@ -14,7 +14,7 @@ namespace tw {
 
 struct SimulationOptions {
   uint64_t seed = 1;
-  int runs = 1;   // seeded repetitions; distributions are taken over them
+  int runs = 0;   // seeded repetitions; distributions are taken over them; 0: as many as the scenario asks for
   int level = 1;  // 1: one representative a class; 2: every node; 3: message rounds
 };
 

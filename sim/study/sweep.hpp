@@ -50,7 +50,7 @@ struct Study {
   std::vector<std::string> set;
   std::vector<StudyAxis> axes;
   uint64_t seed = 1;
-  int runs = 1, level = 1;
+  int runs = 0, level = 1;
   std::vector<StudyFigure> figures;
   static void describe(Description<Study>& d) {
     d.object("study", "One scenario with many values of some of its inputs.");
@@ -60,7 +60,8 @@ struct Study {
     d.optional("set", &Study::set, "overrides of all points, /pointer=value");
     d.required("axes", &Study::axes, "what changes; the last axis changes fastest");
     d.optional("seed", &Study::seed, "seed of all random draws", between(0, 1e15));
-    d.optional("runs", &Study::runs, "seeded repetitions of each point", between(1, 1e6));
+    d.optional("runs", &Study::runs, "seeded repetitions of each point; 0: as many as its scenario asks for",
+               between(0, 1e6));
     d.optional("level", &Study::level, "1: one rank a class; 2: every node", between(1, 2));
     d.optional("figures", &Study::figures, "figures to draw");
   }

@@ -95,6 +95,7 @@ std::vector<SuiteCase> expand_table(const SuiteTable& t) {
       out.kind = fitted ? RowKind::fitted : RowKind::predicted;
       out.bound_pct = r.bound_pct;
       out.counted = t.counted;
+      out.rule = r.rule;
       if (!r.over.empty()) out.over = fill_template(r.over, table, row);
       out.source = fmt::format("{}, row {}, {}", t.csv, row + 1, r.column);
       c.rows.push_back(std::move(out));

@@ -18,7 +18,7 @@ struct TableRow {
   std::string quantity, unit, column;
   double scale = 1;
   std::optional<double> bound_pct;
-  std::string over;
+  std::string rule, over;
   static void describe(Description<TableRow>& d) {
     d.object("table_row", "A column of measurements.");
     d.required("quantity", &TableRow::quantity, "a quantity of a result, such as step_s");
@@ -26,6 +26,7 @@ struct TableRow {
     d.required("column", &TableRow::column, "column of the table; blank cells give no row");
     d.optional("scale", &TableRow::scale, "factor from the table's unit to the result's", above(0));
     d.optional("bound_pct", &TableRow::bound_pct, "largest error allowed, in percent; absent: reported only");
+    d.optional("rule", &TableRow::rule, "olympic, for run_s over several runs: without the fastest and the slowest");
     d.optional("over", &TableRow::over, "of a speedup: template of the id of a row of the case that it is taken over");
   }
 };

@@ -41,7 +41,7 @@ struct SuiteRow {
     d.object("suite_row", "A measured figure and how close its prediction has to be.");
     d.required("id", &SuiteRow::id, "name of the row, unique in its suite");
     d.required("quantity", &SuiteRow::quantity, "a quantity of a result, such as step_s or dc_mlperf_j");
-    d.optional("rule", &SuiteRow::rule, "the rule of apportionment, for network_w");
+    d.optional("rule", &SuiteRow::rule, "the rule of apportionment, for network_w; olympic, for run_s over several runs");
     d.required("unit", &SuiteRow::unit, "unit of the measured value, as in results");
     d.required("measured", &SuiteRow::measured, "what was measured");
     d.required("kind", &SuiteRow::kind, "whether a constant was fitted on it");
@@ -67,7 +67,7 @@ struct SuiteCase {
 struct Suite {
   std::string name;
   std::string description;
-  int runs = 1;
+  int runs = 0;
   std::vector<std::string> set;
   std::vector<SuiteCase> cases;
   std::vector<SuiteTable> tables;
@@ -78,7 +78,8 @@ struct Suite {
     d.object("suite", "Measured rows that the simulator is held against.");
     d.required("name", &Suite::name, "name of the suite");
     d.optional("description", &Suite::description, "what is measured, and what was fitted");
-    d.optional("runs", &Suite::runs, "seeded runs that a prediction is the mean of", between(1, 10000));
+    d.optional("runs", &Suite::runs,
+               "seeded runs that a prediction is taken over; 0: as many as each scenario asks for", between(0, 10000));
     d.optional("set", &Suite::set, "overrides of all scenarios, /pointer=value");
     d.optional("cases", &Suite::cases, "scenarios and their rows");
     d.optional("tables", &Suite::tables, "cases generated from tables of measurements");

@@ -8,6 +8,7 @@
 #include "core/text.hpp"
 #include "facility/facility.hpp"
 #include "power/check_power.hpp"
+#include "study/what_if_accelerator.hpp"
 #include "topology/fabric.hpp"
 
 namespace tw {
@@ -98,6 +99,8 @@ LoadedScenario finish(const Document& document, const std::string& file, Faults&
   loaded.scenario = read<Scenario>(document, mine);
   // Values that could not be read would only give follow-up faults.
   if (document.complete() && mine.empty()) check_scenario(loaded.scenario, ReadContext{&document, "", &mine, {}});
+  if (document.complete() && mine.empty())
+    follow_what_if(loaded.scenario.cluster.node.accelerator, document, "/cluster/node/accelerator");
   if (document.complete() && mine.empty())
     loaded.site_series = load_site_series(loaded.scenario.site, document.origin("/site").file, mine);
   for (const Fault& fault : mine.list()) faults.add(fault);

@@ -11,9 +11,11 @@
 #include "core/files.hpp"
 #include "power/telemetry.hpp"
 #include "report/figures.hpp"
+#include "report/mlperf_export.hpp"
 #include "report/power_figures.hpp"
 #include "report/result_json.hpp"
 #include "report/table.hpp"
+#include "study/each_run.hpp"
 #include "topology/fabric.hpp"
 
 namespace tw::cli {
@@ -24,13 +26,9 @@ struct Arguments {
   std::string output, json, telemetry, mlperf_logs;
   double telemetry_interval_s = 1;
   uint64_t seed = 1;
-  int runs = 1, level = 1, jobs = 0;
+  int runs = 0, level = 1, jobs = 0;
   bool explain = false, quiet = false;
 };
-
-void not_yet(const char* option, const std::string& given, Faults& faults) {
-  if (!given.empty()) faults.add({option, "", "is not part of this version yet", ""});
-}
 
 void write_folder(const Console& console, const std::string& folder, const std::vector<LoadedScenario>& scenarios,
                   const std::vector<Outcome>& outcomes, const std::string& table) {
@@ -80,18 +78,47 @@ void write_telemetry_of(const Arguments& a, const std::vector<LoadedScenario>& s
   write_telemetry(a.telemetry, runs, a.telemetry_interval_s);
 }
 
+// Logs of every run of the scenarios that succeeded. Returns the exit code.
+int write_mlperf_logs_of(const Arguments& a, Console& console, const std::vector<LoadedScenario>& scenarios,
+                         const std::vector<Outcome>& outcomes) {
+  std::vector<std::vector<Outcome>> further;
+  {
+    Progress progress(console, "simulating every run");
+    further = simulate_further_runs(scenarios, {a.seed, a.runs, a.level}, a.jobs > 0 ? a.jobs : default_jobs(),
+                                    kDeadline_s, [&](size_t done, size_t all) { progress.update(done, all); });
+  }
+  int code = 0;
+  for (size_t i = 0; i < scenarios.size(); ++i) {
+    if (!outcomes[i].result.error.empty()) continue;
+    report::MlperfRuns runs{&scenarios[i], {&outcomes[i].result}};
+    const Outcome* failed = nullptr;
+    for (const Outcome& o : further[i]) {
+      if (failed == nullptr && !o.result.error.empty()) failed = &o;
+      runs.runs.push_back(&o.result);
+    }
+    if (failed != nullptr) {
+      code = std::max(code, failed->exit_code);
+      console.error(fmt::format("{}: no logs: {}", scenarios[i].file, failed->result.error));
+    } else {
+      report::write_mlperf_logs(a.mlperf_logs, runs);
+    }
+  }
+  return code;
+}
+
 ExitCode run(const Arguments& a, Console& console) {
   console.quiet = a.quiet;
   Faults faults;
-  not_yet("--mlperf-logs", a.mlperf_logs, faults);
   if (a.level == 3)
     faults.add({"--level", "", "3 (message rounds) is not part of this version yet", "allowed: 1 or 2"});
   check_output_folder("-o", a.output, faults);
   check_output_file("--json", a.json, faults);
   check_output_file("--telemetry", a.telemetry, faults);
+  check_output_folder("--mlperf-logs", a.mlperf_logs, faults);
   if (a.telemetry == "-") faults.add({"--telemetry", "", "telemetry cannot go to stdout", "a file, .sqlite or .csv"});
   std::vector<LoadedScenario> scenarios;
   for (const std::string& file : a.scenarios) scenarios.push_back(load_scenario(file, a.set, faults, a.explain));
+  if (faults.empty()) report::check_mlperf_folder("--mlperf-logs", a.mlperf_logs, scenarios, faults);
   faults.throw_if_any();
   if (a.explain) {
     for (const LoadedScenario& s : scenarios) console.result(fmt::format("{}\n{}\n", s.scenario.name, s.explain));
@@ -101,7 +128,9 @@ ExitCode run(const Arguments& a, Console& console) {
   std::vector<Outcome> outcomes;
   {
     Progress progress(console, "simulating");
-    outcomes = simulate_all(scenarios, {a.seed, a.runs, a.level}, a.jobs > 0 ? a.jobs : default_jobs(), kDeadline_s,
+    // One scenario alone shares its seeded runs among the processors.
+    const int jobs = a.jobs > 0 ? a.jobs : default_jobs();
+    outcomes = simulate_all(scenarios, {a.seed, a.runs, a.level, scenarios.size() == 1 ? jobs : 1}, jobs, kDeadline_s,
                             [&](size_t done, size_t all) { progress.update(done, all); });
   }
   int code = 0;
@@ -120,6 +149,7 @@ ExitCode run(const Arguments& a, Console& console) {
   if (!a.output.empty()) write_folder(console, a.output, scenarios, outcomes, table);
   if (!a.json.empty()) write_output(console, a.json, report::results_json(outcomes));
   if (!a.telemetry.empty()) write_telemetry_of(a, scenarios, outcomes);
+  if (!a.mlperf_logs.empty()) code = std::max(code, write_mlperf_logs_of(a, console, scenarios, outcomes));
   if (a.json != "-") console.result(table);
   return static_cast<ExitCode>(code);
 }
@@ -135,6 +165,7 @@ Command run_command() {
       "  trainwatt run scenarios/smc-llama2-70b-lora-8n.json --set /plan/nodes=16 --set /plan/gbs=16\n"
       "  trainwatt run scenarios/*.json -o out --json out/all.json\n"
       "  trainwatt run scenarios/smc-llama2-70b-lora-64n.json --telemetry power.sqlite\n"
+      "  trainwatt run scenarios/smc-llama2-70b-lora-8n.json --runs 10 --mlperf-logs logs\n"
       "  trainwatt run mine.json --set \"/cluster/fabric/uplink_bandwidth=200 Gbit/s\" --json -",
       {{"scenario", "FILE", "scenario files", &a->scenarios, true, {}},
        {"-o,--output",
@@ -151,10 +182,12 @@ Command run_command() {
         false,
         {}},
        {"--seed", "N", "seed of all random draws (default 1)", &a->seed, false, {}},
-       {"--runs", "N", "seeded repetitions; results are taken over them (default 1)", &a->runs, false, between(1, 1e6)},
+       {"--runs", "N", "seeded repetitions; distributions are taken over them (default: as the scenario says, else 1)",
+        &a->runs, false, between(1, 1e6)},
        {"--level", "N", "1: one rank a class (default); 2: every node; 3: message rounds", &a->level, false,
         between(1, 3)},
-       {"--jobs", "N", "scenarios simulated at once (default: one a processor)", &a->jobs, false, between(1, 4096)},
+       {"--jobs", "N", "scenarios, or runs of one scenario, simulated at once (default: one a processor)", &a->jobs,
+        false, between(1, 4096)},
        {"--telemetry",
         "FILE",
         "write readings of every node, bus, rectifier and switch: SQLite, or CSV by the ending .csv",
@@ -167,7 +200,13 @@ Command run_command() {
         &a->telemetry_interval_s,
         false,
         {1e-3, 1e9}},
-       {"--mlperf-logs", "DIR", "not yet: logs in the form of MLPerf Training", &a->mlperf_logs, false, {}},
+       {"--mlperf-logs",
+        "DIR",
+        "write logs and power files of every run into DIR in the form of an MLPerf Training submission; they are "
+        "marked as simulated, are no MLPerf results and not verified by MLCommons",
+        &a->mlperf_logs,
+        false,
+        {}},
        {"--explain-inputs",
         "",
         "print every value in effect and where it comes from; simulate nothing",

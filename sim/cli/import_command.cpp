@@ -1,6 +1,7 @@
 // trainwatt import: MLPerf results as they were submitted.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
@@ -8,14 +9,16 @@
 #include "cli/outputs.hpp"
 #include "cli/progress.hpp"
 #include "core/files.hpp"
+#include "report/import_compare.hpp"
 #include "report/import_report.hpp"
+#include "study/mlperf_compare.hpp"
 #include "study/mlperf_submission.hpp"
 
 namespace tw::cli {
 namespace {
 
 struct Arguments {
-  std::string folder, system, benchmark, output, json, csv;
+  std::string folder, system, benchmark, output, json, csv, compare, profile;
   bool quiet = false;
 };
 
@@ -29,60 +32,160 @@ Import read(const Arguments& a, const Console& console) {
       [&](size_t done, size_t all) { progress.update(done, all); });
 }
 
+// The imported runs beside a simulation of `scenario`.
+struct Comparison {
+  const ImportedBenchmark* benchmark = nullptr;  // null: none is asked for
+  Outcome outcome;
+  std::vector<ImportComparison> rows;
+};
+
+Comparison compare(const ImportedBenchmark& benchmark, const LoadedScenario& scenario) {
+  Comparison c;
+  c.benchmark = &benchmark;
+  c.outcome = simulate_all({scenario}, {}, 1, kDeadline_s, {}).front();
+  if (c.outcome.result.error.empty()) c.rows = compare_import(benchmark, c.outcome.result);
+  return c;
+}
+
+LoadedScenario scenario_of(const std::string& file, const std::vector<std::string>& overrides) {
+  Faults faults;
+  LoadedScenario scenario = load_scenario(file, overrides, faults);
+  faults.throw_if_any();
+  return scenario;
+}
+
+// How the fitted scenario, written to `profile`, names the one it overrides: as given where that is found from
+// anywhere, else from its folder.
+std::string base_name(const std::string& scenario, const std::string& profile) {
+  namespace fs = std::filesystem;
+  if (profile == "-" || !fs::path(scenario).is_relative()) return scenario;
+  for (const std::string& folder : data_folders())
+    if (fs::exists(fs::path(folder) / scenario)) return scenario;
+  const fs::path parent = fs::path(profile).parent_path();
+  return fs::proximate(scenario, parent.empty() ? fs::path(".") : parent).string();
+}
+
+// Fits the scenario's constants to the runs: what depends on one another settles in a few simulations.
+void write_profile(const Arguments& a, Console& console, const ImportedBenchmark& benchmark) {
+  constexpr int rounds = 3;
+  LoadedScenario scenario = scenario_of(a.compare, {});
+  std::vector<FittedConstant> constants;
+  Progress progress(console, "fitting");
+  for (int round = 0;; ++round) {
+    const Comparison c = compare(benchmark, scenario);
+    progress.update(static_cast<size_t>(round), rounds);
+    if (!c.outcome.result.error.empty()) throw SimulationError(c.outcome.result.error);
+    if (round == rounds) {
+      console.message("With the fitted constants:");
+      console.message(report::import_comparison_table(benchmark, c.outcome.result, c.rows));
+      break;
+    }
+    constants = fit_constants(benchmark, scenario, c.outcome.result);
+    std::vector<std::string> overrides;
+    for (const FittedConstant& f : constants) overrides.push_back(f.pointer + "=" + f.value);
+    scenario = scenario_of(a.compare, overrides);
+  }
+  write_output(console, a.profile,
+               report::fitted_scenario(base_name(a.compare, a.profile), scenario.scenario.name + "-fitted", constants));
+}
+
+void write_folder(const Arguments& a, Console& console, const Import& import, const Comparison& comparison,
+                  const std::string& table, const std::string& json) {
+  namespace fs = std::filesystem;
+  const auto in_folder = [&](const char* name) { return (fs::path(a.output) / name).string(); };
+  write_file(in_folder("import.json"), json);
+  write_file(in_folder("runs.csv"), report::import_csv(import));
+  write_file(in_folder("findings.csv"), report::findings_csv(import));
+  write_file(in_folder("table.txt"), table);
+  const std::string top = fs::is_directory(a.folder) ? a.folder : fs::path(a.folder).parent_path().string();
+  std::vector<std::string> notes;
+  for (const ImportedBenchmark& b : import.benchmarks) {
+    const bool compared = comparison.benchmark == &b && comparison.outcome.result.error.empty();
+    for (const std::string& note :
+         report::import_figure(a.output, top, b, compared ? &comparison.outcome.result : nullptr))
+      if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+  }
+  for (const std::string& note : notes) console.message(note);
+}
+
 ExitCode run(const Arguments& a, Console& console) {
   console.quiet = a.quiet;
   Faults faults;
   check_output_folder("-o", a.output, faults);
   check_output_file("--json", a.json, faults);
   check_output_file("--csv", a.csv, faults);
-  if (a.json == "-" && a.csv == "-")
-    faults.add({"--csv", "", "JSON and CSV cannot both go to stdout", "a file for one of them"});
+  check_output_file("--profile", a.profile, faults);
+  if ((a.json == "-") + (a.csv == "-") + (a.profile == "-") > 1)
+    faults.add({"--json", "", "only one output can go to stdout", "files for the others"});
+  if (!a.profile.empty() && a.compare.empty())
+    faults.add({"--profile", "", "needs a scenario whose constants it fits", "--compare SCENARIO"});
+  LoadedScenario scenario;
+  if (!a.compare.empty()) scenario = load_scenario(a.compare, {}, faults);
   faults.throw_if_any();
   const Import import = read(a, console);
-  const std::string table = report::import_table(import);
+  std::string table = report::import_table(import);
   if (!import.usable()) {
     console.error(table + fmt::format("{}: no run is complete (run_start and run_stop)", a.folder));
     return ExitCode::bad_input;
   }
-  if (!a.output.empty()) {
-    const auto in_folder = [&](const char* name) { return (std::filesystem::path(a.output) / name).string(); };
-    write_file(in_folder("import.json"), report::import_json(import));
-    write_file(in_folder("runs.csv"), report::import_csv(import));
-    write_file(in_folder("findings.csv"), report::findings_csv(import));
-    write_file(in_folder("table.txt"), table);
+  Comparison comparison;
+  std::string compared_json;
+  if (!a.compare.empty()) {
+    comparison = compare(counterpart(import, scenario), scenario);
+    const Result& result = comparison.outcome.result;
+    if (!result.error.empty()) {
+      console.error(fmt::format("{}: {}", a.compare, result.error));
+    } else {
+      table += "\n" + report::import_comparison_table(*comparison.benchmark, result, comparison.rows);
+      compared_json = report::import_comparison_json(result.scenario, *comparison.benchmark, comparison.rows);
+    }
   }
-  if (!a.json.empty()) write_output(console, a.json, report::import_json(import));
+  const std::string json = report::import_json(import, compared_json);
+  if (!a.output.empty()) write_folder(a, console, import, comparison, table, json);
+  if (!a.json.empty()) write_output(console, a.json, json);
   if (!a.csv.empty()) write_output(console, a.csv, report::import_csv(import));
-  if (a.json != "-" && a.csv != "-") console.result(table);
-  return ExitCode::done;
+  if (a.json != "-" && a.csv != "-" && a.profile != "-") console.result(table);
+  if (!a.profile.empty() && comparison.outcome.exit_code == 0) write_profile(a, console, *comparison.benchmark);
+  return static_cast<ExitCode>(comparison.outcome.exit_code);
 }
 
 }  // namespace
 
 Command import_command() {
   const auto a = std::make_shared<Arguments>();
-  return {"import",
-          "Reads MLPerf Training results: runs, scores, energies and what is wrong with the data",
-          "  trainwatt import training_results_v4.0/smc-dc-power\n"
-          "  trainwatt import results/8xSMC-H100-SXM-80GB/llama2_70b_lora --json -",
-          {{"folder",
-            "DIR",
-            "a submission, a whole round, or any part of one down to a folder with result_*.txt",
-            &a->folder,
-            true,
-            {}},
-           {"--system", "NAME", "only this system (the name of its folder)", &a->system, false, {}},
-           {"--benchmark", "NAME", "only this benchmark", &a->benchmark, false, {}},
-           {"-o,--output",
-            "DIR",
-            "write import.json, runs.csv, findings.csv and table.txt into DIR",
-            &a->output,
-            false,
-            {}},
-           {"--json", "FILE", "write everything as JSON; - is stdout, in place of the table", &a->json, false, {}},
-           {"--csv", "FILE", "write a row for each run; - is stdout, in place of the table", &a->csv, false, {}},
-           {"-q,--quiet", "", "no progress bar and no remarks", &a->quiet, false, {}}},
-          [a](Console& console) { return run(*a, console); }};
+  return {
+      "import",
+      "Reads MLPerf Training results: runs, scores, energies and what is wrong with the data",
+      "  trainwatt import training_results_v4.0/smc-dc-power\n"
+      "  trainwatt import results/8xSMC-H100-SXM-80GB/llama2_70b_lora --json -\n"
+      "  trainwatt import reference/mlperf_logs --compare scenarios/smc-llama2-70b-lora-8n.json -o out\n"
+      "  trainwatt import mine/results --compare mine.json --profile mine-fitted.json",
+      {{"folder",
+        "DIR",
+        "a submission, a whole round, or any part of one down to a folder with result_*.txt",
+        &a->folder,
+        true,
+        {}},
+       {"--system", "NAME", "only this system (the name of its folder)", &a->system, false, {}},
+       {"--benchmark", "NAME", "only this benchmark", &a->benchmark, false, {}},
+       {"-o,--output",
+        "DIR",
+        "write import.json, runs.csv, findings.csv, table.txt and a figure of the power of each benchmark into DIR",
+        &a->output,
+        false,
+        {}},
+       {"--json", "FILE", "write everything as JSON; - is stdout, in place of the table", &a->json, false, {}},
+       {"--csv", "FILE", "write a row for each run; - is stdout, in place of the table", &a->csv, false, {}},
+       {"--compare", "SCENARIO", "simulate it and show it beside the runs on as many nodes", &a->compare, false, {}},
+       {"--profile",
+        "FILE",
+        "with --compare: write a scenario that overrides SCENARIO with constants of its software and cluster fitted "
+        "to the runs, each with its source; - is stdout, in place of the table",
+        &a->profile,
+        false,
+        {}},
+       {"-q,--quiet", "", "no progress bar and no remarks", &a->quiet, false, {}}},
+      [a](Console& console) { return run(*a, console); }};
 }
 
 }  // namespace tw::cli

@@ -97,7 +97,7 @@ std::string runs_table(const ImportedBenchmark& b) {
                              : *l.step_s < 0.1 ? fmt::format("{:.6f}", *l.step_s)
                                                : fmt::format("{:.4f}", *l.step_s);
     out += fmt::format("{}{:<28} {:>10} {:>9} {:>9} {:>11}", r.in_score ? "* " : "  ",
-                       shortened(printable(l.id, 80), 28), fixed(l.run_s, 3), l.samples ? plain(*l.samples, 7) : "-",
+                       shortened(printable(l.id, 80), 28), fixed(l.run_s, 3), l.samples ? count_text(*l.samples) : "-",
                        step, l.eval_s ? fmt::format("{} x {:.3f}", l.evaluations, *l.eval_s) : "-");
     const auto mega = [](Maybe j) { return j ? Maybe(*j / 1e6) : j; };
     if (power)
@@ -265,13 +265,14 @@ std::string import_table(const Import& import) {
   return out + findings_text(import);
 }
 
-std::string import_json(const Import& import) {
+std::string import_json(const Import& import, const std::string& comparison) {
   json out = {
       {"trainwatt", TW_VERSION}, {"files", import.files}, {"benchmarks", json::array()}, {"findings", json::array()}};
   for (const ImportedBenchmark& b : import.benchmarks) out["benchmarks"].push_back(benchmark_json(b));
   for (const LogFinding& f : import.findings)
     out["findings"].push_back(
         {{"kind", f.kind}, {"file", f.file}, {"line", f.line > 0 ? json(f.line) : json(nullptr)}, {"what", f.what}});
+  if (!comparison.empty()) out["comparison"] = json::parse(comparison);
   return out.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 

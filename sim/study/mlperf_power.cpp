@@ -170,11 +170,11 @@ MeterFile read_meter_file(const std::string& path, const std::string& file, std:
     findings.push_back({file, line, kind, std::move(what)});
   };
   if (repeated > 0)
-    find(first_repeated, "repeated_stamp", fmt::format("{} readings repeat the stamp before", repeated));
+    find(first_repeated, "repeated_stamp", fmt::format("readings that repeat the stamp before: {}", repeated));
   if (backward > 0)
     find(first_backward, "backward_stamp",
-         fmt::format("{} readings are stamped before their predecessor; sorted by time", backward));
-  if (odd > 0) find(first_odd, "odd_reading", fmt::format("{} readings are negative or no number", odd));
+         fmt::format("readings stamped before their predecessor: {}; sorted by time", backward));
+  if (odd > 0) find(first_odd, "odd_reading", fmt::format("readings that are negative or no number: {}", odd));
   if (scan.events == 0) return f;
   if (f.readings.empty()) find(0, "no_readings", "holds no power_reading");
   if (!f.start_ms) find(0, "no_start", "has no power_measurement_start; its first reading is taken");

@@ -101,7 +101,9 @@ ExitCode run(const Arguments& a, Console& console) {
   std::vector<Outcome> outcomes;
   {
     Progress progress(console, "simulating");
-    outcomes = simulate_all(scenarios, {a.seed, a.runs, a.level}, a.jobs > 0 ? a.jobs : default_jobs(), kDeadline_s,
+    // One scenario alone shares its seeded runs among the processors.
+    const int jobs = a.jobs > 0 ? a.jobs : default_jobs();
+    outcomes = simulate_all(scenarios, {a.seed, a.runs, a.level, scenarios.size() == 1 ? jobs : 1}, jobs, kDeadline_s,
                             [&](size_t done, size_t all) { progress.update(done, all); });
   }
   int code = 0;
@@ -155,7 +157,8 @@ Command run_command() {
         &a->runs, false, between(1, 1e6)},
        {"--level", "N", "1: one rank a class (default); 2: every node; 3: message rounds", &a->level, false,
         between(1, 3)},
-       {"--jobs", "N", "scenarios simulated at once (default: one a processor)", &a->jobs, false, between(1, 4096)},
+       {"--jobs", "N", "scenarios, or runs of one scenario, simulated at once (default: one a processor)", &a->jobs,
+        false, between(1, 4096)},
        {"--telemetry",
         "FILE",
         "write readings of every node, bus, rectifier and switch: SQLite, or CSV by the ending .csv",

@@ -55,7 +55,7 @@ struct Study {
   std::vector<std::string> set;
   std::vector<StudyAxis> axes;
   uint64_t seed = 1;
-  int runs = 1, level = 1;
+  int runs = 0, level = 1;
   std::vector<StudyFigure> figures;
   std::vector<uint64_t> seeds;
   std::vector<StudySkip> skip;
@@ -68,7 +68,8 @@ struct Study {
     d.optional("set", &Study::set, "overrides of all points, /pointer=value");
     d.optional("axes", &Study::axes, "what changes; the last axis changes fastest");
     d.optional("seed", &Study::seed, "seed of all random draws", between(0, 1e15));
-    d.optional("runs", &Study::runs, "seeded repetitions of each point", between(1, 1e6));
+    d.optional("runs", &Study::runs, "seeded repetitions of each point; 0: as many as its scenario asks for",
+               between(0, 1e6));
     d.optional("level", &Study::level, "1: one rank a class; 2: every node", between(1, 2));
     d.optional("figures", &Study::figures, "figures to draw");
     d.optional("seeds", &Study::seeds, "each point once for each of these seeds, in place of seed", between(0, 1e15));

@@ -40,13 +40,20 @@ bool same_plan(const Plan& a, const Plan& b) {
          a.mbs == b.mbs && a.gbs == b.gbs && a.sharding == b.sharding;
 }
 
-// Samples that every candidate trains on; only ratios matter where the run ends on other grounds.
-double samples_of(const Scenario& s) {
-  return s.run.samples.value_or(s.run.steps.value_or(100) * s.plan.gbs);
+bool counted_in_steps(const Scenario& s) {
+  const RunPlan& run = s.run;
+  return !run.samples && !run.tokens && !run.convergence && run.samples_by_run.empty();
 }
 
-bool counted_in_steps(const Scenario& s) {
-  return !s.run.samples;
+// Samples to the target with this batch.
+double samples_of(const Scenario& s, int gbs) {
+  const RunPlan& run = s.run;
+  if (run.convergence) return samples_to_target(*run.convergence, gbs).mean;
+  if (run.tokens) return *run.tokens / static_cast<double>(s.training->sequence);
+  if (!run.samples_by_run.empty())
+    return std::accumulate(run.samples_by_run.begin(), run.samples_by_run.end(), 0.0) /
+           static_cast<double>(run.samples_by_run.size());
+  return run.samples.value_or(run.steps.value_or(100) * s.plan.gbs);
 }
 
 class Enumeration {
@@ -169,7 +176,6 @@ void estimate(const Scenario& s, const PlanSearchOptions& o, std::vector<PlanCan
                     return out;
                   },
                   children);
-  const double samples = samples_of(s);
   for (size_t i = 0; i < list.size(); ++i) {
     const ChildResult& answer = answers[i / chunk];
     rethrow(answer);
@@ -177,7 +183,7 @@ void estimate(const Scenario& s, const PlanSearchOptions& o, std::vector<PlanCan
     std::memcpy(&e, answer.value.data() + i % chunk * sizeof e, sizeof e);
     PlanCandidate& c = list[i];
     c.step_s = e.step_s, c.node_w = e.node_w;
-    const double time_s = c.step_s * std::ceil(samples / c.plan.gbs - 1e-9);
+    const double time_s = c.step_s * std::ceil(samples_of(s, c.plan.gbs) / c.plan.gbs - 1e-9);
     for (const PlanObjective objective : o.objectives)
       c.estimate.push_back(objective == PlanObjective::time ? time_s : time_s * c.node_w * c.plan.nodes);
   }
@@ -293,7 +299,7 @@ PlanSearch search_plans(const LoadedScenario& base, const std::vector<std::strin
   std::vector<std::string> common = overrides;
   if (counted_in_steps(s)) {
     common.emplace_back("/run/steps=null");
-    common.push_back(fmt::format("/run/samples={}", samples_of(s)));
+    common.push_back(fmt::format("/run/samples={}", samples_of(s, s.plan.gbs)));
   }
   // In batches, best estimates first, until no estimate left can beat what is wanted, even if it is as pessimistic as
   // the most pessimistic so far.
@@ -329,7 +335,7 @@ PlanSearch search_plans(const LoadedScenario& base, const std::vector<std::strin
           Faults faults;
           const LoadedScenario scenario = load_scenario(base.file, set, faults);
           faults.throw_if_any();
-          Result r = simulate(scenario, {o.seed, 1, 1});
+          Result r = simulate(scenario, {o.seed, 0, 1});
           r.timeline = {}, r.series = {}, r.power.per_node.clear();
           return to_bytes(r);
         },

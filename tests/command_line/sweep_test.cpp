@@ -115,3 +115,29 @@ TEST_CASE("sweep: a full disk is said, finished points are kept, and the study g
   CHECK(tw::read_file(f / "disk/out/sweep.csv") == tw::read_file(f / "whole/sweep.csv"));
   ::umount((f / "disk").c_str());
 }
+
+TEST_CASE("plan: a table, JSON, and a scenario that runs; bad input is refused") {
+  const Folder f;
+  const Run r = run({"plan", k1, "--json", f / "plan.json", "--save", f / "best.json", "--simulate", "8"});
+  REQUIRE(r.code == 0);
+  CHECK(holds(r.out, "plans considered"));
+  CHECK(holds(r.out, "Why it wins"));
+  CHECK(holds(r.out, "What binds it"));
+  CHECK(holds(r.out, "the scenario's own"));
+  CHECK(holds(tw::read_file(f / "plan.json"), "\"considered\""));
+  const Run saved = run({"run", f / "best.json", "--json", "-"});
+  CHECK(saved.code == 0);
+  const auto refused = [&](std::vector<std::string> more) {
+    std::vector<std::string> all{"plan", k1};
+    all.insert(all.end(), more.begin(), more.end());
+    const Run bad = run(all);
+    CHECK(bad.code == 2);
+    return bad.err;
+  };
+  CHECK(holds(refused({"--objective", "speed"}), "allowed: time, energy, cost or carbon"));
+  CHECK(holds(refused({"--nodes", "8-16"}), "neither a number nor a range"));
+  CHECK(holds(refused({"--nodes", "100000"}), "--nodes"));
+  CHECK(holds(refused({"--deadline", "2 W"}), "wrong dimension"));
+  CHECK(run({"plan", k1, "--deadline", "1 s", "--simulate", "8"}).code == 3);
+  CHECK(holds(run({"plan", kUnet}).err, "nothing to plan"));
+}

@@ -37,6 +37,7 @@ Command timeline_command();
 Command calibrate_command();
 Command sweep_command();
 Command merge_command();
+Command plan_command();
 Command compare_command();
 Command schema_command();
 

@@ -37,6 +37,7 @@ Command timeline_command();
 Command calibrate_command();
 Command sweep_command();
 Command compare_command();
+Command report_command();
 Command schema_command();
 
 const std::vector<Command>& commands();

@@ -9,6 +9,7 @@
 #include "cli/outputs.hpp"
 #include "cli/progress.hpp"
 #include "core/files.hpp"
+#include "report/inputs_json.hpp"
 #include "report/result_json.hpp"
 #include "report/sweep_report.hpp"
 #include "study/sweep.hpp"
@@ -44,6 +45,12 @@ ExitCode run(const Arguments& a, Console& console) {
   }
   write_file((std::filesystem::path(a.output) / "sweep.csv").string(),
              report::sweep_csv(loaded.study, points, outcomes));
+  report::Reproduction how{{"trainwatt", "sweep", a.study}, loaded.study.seed, loaded.study.runs, loaded.study.level};
+  for (const std::string& set : a.set) how.command.insert(how.command.end(), {"--set", set});
+  how.command.insert(how.command.end(), {"-o", "out"});
+  write_file((std::filesystem::path(a.output) / "inputs.json").string(),
+             report::study_inputs_json(how, loaded.study,
+                                       load_scenario(loaded.scenario_file, loaded.study.set, faults, true)));
   const std::string table = report::sweep_table(loaded.study, points, outcomes);
   write_file((std::filesystem::path(a.output) / "table.txt").string(), table);
   for (const std::string& note : report::sweep_figures(a.output, loaded.study, points, outcomes)) console.message(note);
@@ -59,7 +66,7 @@ Command sweep_command() {
   const auto a = std::make_shared<Arguments>();
   return {"sweep",
           "Simulates a study: one scenario with many values of some of its inputs",
-          "  trainwatt sweep studies/half-the-spines.json -o out\n"
+          "  trainwatt sweep scenarios/studies/half-the-spines.json -o out\n"
           "  trainwatt sweep mine.json -o out --jobs 8",
           {{"study", "FILE", "study file", &a->study, true, {}},
            {"-o,--output", "DIR", "write sweep.csv, table.txt and the figures into DIR", &a->output, true, {}},

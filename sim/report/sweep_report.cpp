@@ -3,15 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "core/files.hpp"
-#include "report/figures.hpp"
+#include "core/csv.hpp"
 #include "report/numbers.hpp"
 #include "report/result_json.hpp"
+#include "report/study_figures.hpp"
 
 namespace tw::report {
 namespace {
@@ -51,15 +49,6 @@ std::string last_key(const std::string& pointer) {
 std::string input_text(const StudyPoint& point, const std::string& pointer) {
   const auto at = point.values.find(pointer);
   return at == point.values.end() ? "" : plain_value(at->second);
-}
-
-// "400 Gbit/s" -> 400 and "Gbit/s": values of one axis are plotted in the unit that they are written in.
-double leading_number(const std::string& text, std::string& unit) {
-  char* end = nullptr;
-  const double v = std::strtod(text.c_str(), &end);
-  unit = std::string(end);
-  if (!unit.empty() && unit.front() == ' ') unit.erase(0, 1);
-  return v;
 }
 
 }  // namespace
@@ -139,46 +128,35 @@ std::string sweep_table(const Study& study, const std::vector<StudyPoint>& point
   return out;
 }
 
+std::vector<std::string> step_breakdown_figure(const std::string& folder, const std::vector<Outcome>& outcomes) {
+  Study study;
+  study.name = "step-breakdown";
+  StudyFigure figure;
+  figure.kind = FigureKind::breakdown;
+  figure.x = "scenario";
+  figure.y = "step.breakdown_s";
+  figure.label = "training step";
+  figure.title = "Where a training step goes";
+  study.figures = {figure};
+  std::string text;
+  for (const Outcome& o : outcomes) {
+    if (!o.result.error.empty()) continue;
+    std::string head = "scenario", row = cell(o.result.scenario);
+    for (const auto& [name, value] : flat_result(o.result)) {
+      if (name.rfind("step.breakdown_s.", 0) != 0) continue;
+      head += "," + name;
+      row += "," + value;
+    }
+    if (text.empty()) text = head + "\n";
+    text += row + "\n";
+  }
+  if (text.empty()) return {};
+  return study_figures(folder, study, CsvTable::parse(text, "step-breakdown"));
+}
+
 std::vector<std::string> sweep_figures(const std::string& folder, const Study& study,
                                        const std::vector<StudyPoint>& points, const std::vector<Outcome>& outcomes) {
-  std::vector<std::string> notes;
-  for (size_t k = 0; k < study.figures.size(); ++k) {
-    const StudyFigure& figure = study.figures[k];
-    // A column for each line; blanks where it has no value at that x.
-    std::vector<std::string> series, xs;
-    std::map<std::pair<std::string, std::string>, std::string> values;
-    for (size_t i = 0; i < points.size(); ++i) {
-      if (!outcomes[i].result.error.empty()) continue;
-      const std::string x = input_text(points[i], figure.x);
-      const std::string s =
-          figure.series.empty() ? study.name : last_key(figure.series) + " " + input_text(points[i], figure.series);
-      for (const auto& [name, value] : flat_result(outcomes[i].result))
-        if (name == figure.y) values[{x, s}] = value;
-      if (std::find(series.begin(), series.end(), s) == series.end()) series.push_back(s);
-      if (std::find(xs.begin(), xs.end(), x) == xs.end()) xs.push_back(x);
-    }
-    if (values.empty()) {
-      notes.push_back(fmt::format("figure {}: no point has a value of {}", k + 1, figure.y));
-      continue;
-    }
-    std::string unit, data = "x";
-    for (const std::string& s : series) data += "," + cell(s);
-    data += "\n";
-    for (const std::string& x : xs) {
-      data += fmt::format("{}", leading_number(x, unit));
-      for (const std::string& s : series) data += "," + values[{x, s}];
-      data += "\n";
-    }
-    const std::string stem =
-        (std::filesystem::path(folder) / fmt::format("{}-{}", file_name_of(study.name), k + 1)).string();
-    write_file(stem + ".csv", data);
-    const std::string xlabel = last_key(figure.x) + (unit.empty() ? "" : " (" + unit + ")");
-    for (const std::string& note : draw_figure(
-             "sweep.gp", stem,
-             {study.name, xlabel, figure.label.empty() ? figure.y : figure.label, fmt::format("{}", series.size())}))
-      notes.push_back(note);
-  }
-  return notes;
+  return study_figures(folder, study, CsvTable::parse(sweep_csv(study, points, outcomes), "sweep.csv"));
 }
 
 }  // namespace tw::report

@@ -23,4 +23,7 @@ std::string sweep_table(const Study& study, const std::vector<StudyPoint>& point
 std::vector<std::string> sweep_figures(const std::string& folder, const Study& study,
                                        const std::vector<StudyPoint>& points, const std::vector<Outcome>& outcomes);
 
+// FOLDER/step-breakdown-1.{csv,svg,png}: where a step goes, a bar a scenario.
+std::vector<std::string> step_breakdown_figure(const std::string& folder, const std::vector<Outcome>& outcomes);
+
 }  // namespace tw::report

@@ -138,4 +138,19 @@ void lora_run(benchmark::State& state) {
 }
 BENCHMARK(lora_run)->Unit(benchmark::kMillisecond)->UseRealTime();
 
+// A thousand seeded runs of it, two at a time.
+void lora_thousand_runs(benchmark::State& state) {
+  const Case c{"LoRA_512", kLora, {}};
+  SimulationOptions options;
+  options.runs = 1000;
+  options.workers = 2;
+  ChildResult r;
+  for (auto _ : state) {
+    r = in_child([&] { return to_bytes(simulate(loaded(c), options)); });
+    if (r.code != ExitCode::done) return state.SkipWithError(r.error.c_str());
+  }
+  report(state, r);
+}
+BENCHMARK(lora_thousand_runs)->Unit(benchmark::kMillisecond)->UseRealTime();
+
 }  // namespace

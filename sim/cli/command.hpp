@@ -36,6 +36,7 @@ Command collective_command();
 Command timeline_command();
 Command calibrate_command();
 Command sweep_command();
+Command merge_command();
 Command compare_command();
 Command report_command();
 Command schema_command();

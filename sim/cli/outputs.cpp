@@ -37,6 +37,7 @@ void check_parent(const std::string& option, const std::string& path, const fs::
 }  // namespace
 
 void check_output_folder(const std::string& option, const std::string& folder, Faults& faults) {
+  if (folder == "-") return faults.add({option, "", "- is no folder", "a folder; --json - writes to stdout"});
   if (!folder.empty()) check_parent(option, folder, folder, faults);
 }
 

@@ -16,10 +16,11 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   // May be called as often as wanted; draws at most ten times a second.
-  void update(size_t done, size_t all);
+  void update(size_t done, size_t all, size_t before = 0);
 
-  // "sweep [#####.....] 5/10, 12 s left"; the time left only when something is done.
-  static std::string line(const std::string& what, size_t done, size_t all, double elapsed_s);
+  // "sweep [#####.....] 5/10, 12 s left"; the time left only when something is done. `before` more were done by an
+  // earlier run: they fill the bar, but say nothing about the time left.
+  static std::string line(const std::string& what, size_t done, size_t all, double elapsed_s, size_t before = 0);
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -28,7 +28,7 @@ struct Arguments {
   std::string output, json, telemetry, mlperf_logs;
   double telemetry_interval_s = 1;
   uint64_t seed = 1;
-  int runs = 1, level = 1, jobs = 0;
+  int runs = 0, level = 1, jobs = 0;
   bool explain = false, quiet = false;
 };
 
@@ -42,7 +42,7 @@ report::Reproduction reproduction(const Arguments& a) {
   how.command.insert(how.command.end(), a.scenarios.begin(), a.scenarios.end());
   for (const std::string& set : a.set) how.command.insert(how.command.end(), {"--set", set});
   if (a.seed != 1) how.command.insert(how.command.end(), {"--seed", fmt::format("{}", a.seed)});
-  if (a.runs != 1) how.command.insert(how.command.end(), {"--runs", fmt::format("{}", a.runs)});
+  if (a.runs > 0) how.command.insert(how.command.end(), {"--runs", fmt::format("{}", a.runs)});
   if (a.level != 1) how.command.insert(how.command.end(), {"--level", fmt::format("{}", a.level)});
   how.command.insert(how.command.end(), {"-o", "out"});
   return how;
@@ -131,7 +131,9 @@ ExitCode run(const Arguments& a, Console& console) {
   std::vector<Outcome> outcomes;
   {
     Progress progress(console, "simulating");
-    outcomes = simulate_all(scenarios, {a.seed, a.runs, a.level}, a.jobs > 0 ? a.jobs : default_jobs(), kDeadline_s,
+    // One scenario alone shares its seeded runs among the processors.
+    const int jobs = a.jobs > 0 ? a.jobs : default_jobs();
+    outcomes = simulate_all(scenarios, {a.seed, a.runs, a.level, scenarios.size() == 1 ? jobs : 1}, jobs, kDeadline_s,
                             [&](size_t done, size_t all) { progress.update(done, all); });
   }
   int code = 0;
@@ -181,10 +183,12 @@ Command run_command() {
         false,
         {}},
        {"--seed", "N", "seed of all random draws (default 1)", &a->seed, false, {}},
-       {"--runs", "N", "seeded repetitions; results are taken over them (default 1)", &a->runs, false, between(1, 1e6)},
+       {"--runs", "N", "seeded repetitions; distributions are taken over them (default: as the scenario says, else 1)",
+        &a->runs, false, between(1, 1e6)},
        {"--level", "N", "1: one rank a class (default); 2: every node; 3: message rounds", &a->level, false,
         between(1, 3)},
-       {"--jobs", "N", "scenarios simulated at once (default: one a processor)", &a->jobs, false, between(1, 4096)},
+       {"--jobs", "N", "scenarios, or runs of one scenario, simulated at once (default: one a processor)", &a->jobs,
+        false, between(1, 4096)},
        {"--telemetry",
         "FILE",
         "write readings of every node, bus, rectifier and switch: SQLite, or CSV by the ending .csv",

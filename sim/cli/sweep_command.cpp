@@ -1,79 +1,104 @@
 // trainwatt sweep: a study, every combination of its values.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 
 #include "cli/command.hpp"
 #include "cli/outputs.hpp"
 #include "cli/progress.hpp"
+#include "cli/sweep_outputs.hpp"
 #include "core/files.hpp"
 #include "report/inputs_json.hpp"
-#include "report/result_json.hpp"
 #include "report/sweep_report.hpp"
-#include "study/sweep.hpp"
+#include "study/sweep_run.hpp"
 
 namespace tw::cli {
 namespace {
 
 struct Arguments {
-  std::string study, output;
+  std::string study, output, shard;
   std::vector<std::string> set;
   int jobs = 0;
-  bool quiet = false;
+  bool resume = false, overwrite = false, quiet = false;
 };
+
+void tell(const Console& console, const SweepTotals& t) {
+  if (t.before > 0) console.message(fmt::format("{} of {} points were finished before", t.before, t.points));
+  if (t.skipped > 0) console.message(fmt::format("{} points were left out; their rows say why", t.skipped));
+  if (t.refused > 0)
+    console.error(fmt::format("{} points were refused or do not fit; their rows in sweep.csv say why", t.refused));
+  if (t.broken > 0)
+    console.error(
+        fmt::format("{} points failed; their rows in sweep.csv say why, --resume tries them again", t.broken));
+}
 
 ExitCode run(const Arguments& a, Console& console) {
   console.quiet = a.quiet;
   Faults faults;
+  SweepOptions options;
   check_output_folder("-o", a.output, faults);
+  if (!a.shard.empty()) parse_shard(a.shard, options.shard, options.shards, faults);
+  if (a.resume && a.overwrite) faults.add({"--resume", "", "cannot be combined with --overwrite", "one of them"});
   const LoadedStudy loaded = load_study(a.study, a.set, faults);
   faults.throw_if_any();
-  const std::vector<StudyPoint> points = points_of(loaded.study);
-  std::vector<Outcome> outcomes;
+  options.jobs = a.jobs > 0 ? a.jobs : default_jobs();
+  options.deadline_s = kDeadline_s;
+  options.resume = a.resume, options.overwrite = a.overwrite;
+  options.to_json = report::point_json;
+  options.snapshot = [&](const SweepStore& store) {
+    write_file((std::filesystem::path(a.output) / "sweep.csv").string(),
+               report::sweep_csv(report::sweep_table_of(store)));
+  };
+  const FolderLock lock(a.output);
+  SweepTotals totals;
   {
     Progress progress(console, "sweep");
-    outcomes = run_study(loaded, points, a.jobs > 0 ? a.jobs : default_jobs(), kDeadline_s,
-                         [&](size_t done, size_t all) { progress.update(done, all); });
+    options.progress = [&](size_t done, size_t all, size_t before) { progress.update(done, all, before); };
+    totals = run_sweep(loaded, a.output, options);
   }
-  int code = 0;
-  size_t failed = 0;
-  for (const Outcome& o : outcomes) {
-    code = std::max(code, o.exit_code);
-    failed += o.result.error.empty() ? 0 : 1;
-  }
-  write_file((std::filesystem::path(a.output) / "sweep.csv").string(),
-             report::sweep_csv(loaded.study, points, outcomes));
   report::Reproduction how{{"trainwatt", "sweep", a.study}, loaded.study.seed, loaded.study.runs, loaded.study.level};
   for (const std::string& set : a.set) how.command.insert(how.command.end(), {"--set", set});
   how.command.insert(how.command.end(), {"-o", "out"});
   write_file((std::filesystem::path(a.output) / "inputs.json").string(),
-             report::study_inputs_json(how, loaded.study,
+             report::study_inputs_json(how, loaded,
                                        load_scenario(loaded.scenario_file, loaded.study.set, faults, true)));
-  const std::string table = report::sweep_table(loaded.study, points, outcomes);
-  write_file((std::filesystem::path(a.output) / "table.txt").string(), table);
-  for (const std::string& note : report::sweep_figures(a.output, loaded.study, points, outcomes)) console.message(note);
-  console.result(table);
-  if (failed > 0)
-    console.error(fmt::format("{} of {} points failed; their rows in sweep.csv say why", failed, points.size()));
-  return static_cast<ExitCode>(code);
+  write_sweep_outputs(console, a.output);
+  tell(console, totals);
+  return static_cast<ExitCode>(totals.code);
 }
 
 }  // namespace
 
 Command sweep_command() {
   const auto a = std::make_shared<Arguments>();
-  return {"sweep",
-          "Simulates a study: one scenario with many values of some of its inputs",
-          "  trainwatt sweep scenarios/studies/half-the-spines.json -o out\n"
-          "  trainwatt sweep mine.json -o out --jobs 8",
-          {{"study", "FILE", "study file", &a->study, true, {}},
-           {"-o,--output", "DIR", "write sweep.csv, table.txt and the figures into DIR", &a->output, true, {}},
-           {"--set", "POINTER=VALUE", "override a value of the study file; may be repeated", &a->set, false, {}},
-           {"--jobs", "N", "points simulated at once (default: one a processor)", &a->jobs, false, between(1, 4096)},
-           {"-q,--quiet", "", "no progress bar and no remarks", &a->quiet, false, {}}},
-          [a](Console& console) { return run(*a, console); }};
+  return {
+      "sweep",
+      "Simulates a study: one scenario with many values of some of its inputs",
+      "  trainwatt sweep scenarios/studies/half-the-spines.json -o out\n"
+      "  trainwatt sweep mine.json -o out --jobs 8\n"
+      "  trainwatt sweep mine.json -o out --resume               after an interruption, a kill or a full disk\n"
+      "  trainwatt sweep mine.json -o out/2 --shard 2/8          on one of eight machines; then trainwatt merge\n"
+      "\n"
+      "DIR gets sweep.sqlite (a row a point as it finishes), sweep.csv (every 10 s, and whole at the end), table.txt\n"
+      "and the figures. A point that is refused (2), does not fit (3) or fails (4) is a row with its error, and the\n"
+      "study goes on. Exit code: 0 when the study is complete, also with rows that are refused or do not fit; 4 or 1\n"
+      "when a simulation broke; 2 or 3 when not one point could be simulated. Where the study says\n"
+      "\"skip\": [\"refused\", \"does_not_fit\"], such rows are expected and count as left out.",
+      {{"study", "FILE", "study file", &a->study, true, {}},
+       {"-o,--output", "DIR", "folder of the results; one study a folder", &a->output, true, {}},
+       {"--resume",
+        "",
+        "go on with the study in DIR: what is finished is not simulated again; begins anew where DIR holds none",
+        &a->resume,
+        false,
+        {}},
+       {"--overwrite", "", "forget the results in DIR and begin anew", &a->overwrite, false, {}},
+       {"--shard", "I/N", "only part I of N of the points, for several machines", &a->shard, false, {}},
+       {"--set", "POINTER=VALUE", "override a value of the study file; may be repeated", &a->set, false, {}},
+       {"--jobs", "N", "points simulated at once (default: one a processor)", &a->jobs, false, between(1, 4096)},
+       {"-q,--quiet", "", "no progress bar and no remarks", &a->quiet, false, {}}},
+      [a](Console& console) { return run(*a, console); }};
 }
 
 }  // namespace tw::cli

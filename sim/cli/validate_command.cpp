@@ -22,7 +22,7 @@ struct Arguments {
   std::vector<std::string> suites;
   std::string output, json, markdown;
   uint64_t seed = 1;
-  int runs = 1, jobs = 0;
+  int runs = 0, jobs = 0;
   bool quiet = false;
 };
 
@@ -81,7 +81,8 @@ Command validate_command() {
        {"--json", "FILE", "write the rows as JSON; - is stdout, in place of the table", &a->json, false, {}},
        {"--markdown", "FILE", "write the accuracy table of the README", &a->markdown, false, {}},
        {"--seed", "N", "seed of all random draws (default 1)", &a->seed, false, {}},
-       {"--runs", "N", "seeded repetitions, at least those of the suite", &a->runs, false, between(1, 1e6)},
+       {"--runs", "N", "seeded repetitions, at least those of the suite (default: as each scenario says, else 1)",
+        &a->runs, false, between(1, 1e6)},
        {"--jobs", "N", "scenarios simulated at once (default: one a processor)", &a->jobs, false, between(1, 4096)},
        {"-q,--quiet", "", "no progress bar and no remarks", &a->quiet, false, {}}},
       [a](Console& console) { return run(*a, console); }};

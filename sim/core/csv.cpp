@@ -90,15 +90,18 @@ std::optional<double> CsvTable::number(size_t row, const std::string& column) co
   double v = 0;
   const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), v);
   if (error != std::errc() || end != cell.data() + cell.size() || !std::isfinite(v))
-    throw InputError(
-        {{name_, fmt::format("row {}, column {}", row + 1, column), fmt::format("\"{}\" is not a number", cell), ""}});
+    refuse(row, column, fmt::format("\"{}\" is not a number", cell));
   return v;
 }
 
 double CsvTable::value(size_t row, const std::string& column) const {
   const auto v = number(row, column);
-  if (!v) throw InputError({{name_, fmt::format("row {}, column {}", row + 1, column), "is blank", ""}});
+  if (!v) refuse(row, column, "is blank");
   return *v;
+}
+
+void CsvTable::refuse(size_t row, const std::string& column, const std::string& fault) const {
+  throw InputError({{name_, fmt::format("row {}, column {}", row + 1, column), fault, ""}});
 }
 
 }  // namespace tw

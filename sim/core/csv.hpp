@@ -17,6 +17,7 @@ class CsvTable {
   const std::string& text(size_t row, const std::string& column) const;       // InputError for an unknown column
   std::optional<double> number(size_t row, const std::string& column) const;  // blank -> nullopt; else InputError
   double value(size_t row, const std::string& column) const;                  // as number(), but blank is an InputError
+  [[noreturn]] void refuse(size_t row, const std::string& column, const std::string& fault) const;  // InputError
   const std::vector<std::string>& columns() const { return columns_; }
 
  private:

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/files.hpp"
+#include "core/pointer.hpp"
 #include "core/strict_json.hpp"
 #include "core/text.hpp"
 
@@ -81,16 +82,6 @@ TypeInfo object_type(const ObjectInfo& info) {
   return {TypeInfo::Kind::object, nullptr, {}, &info, nullptr};
 }
 
-std::string unescape(std::string token) {
-  for (size_t at = 0; (at = token.find('~', at)) != std::string::npos; ++at) {
-    if (token.compare(at, 2, "~1") == 0)
-      token.replace(at, 2, "/");
-    else if (token.compare(at, 2, "~0") == 0)
-      token.replace(at, 2, "~");
-  }
-  return token;
-}
-
 }  // namespace
 
 // Draws files into a document.
@@ -122,7 +113,7 @@ class Composer {
     std::vector<std::string> tokens = split(pointer.substr(1), '/');
     std::string walked;
     for (size_t i = 0; i < tokens.size(); ++i) {
-      const std::string token = unescape(tokens[i]);
+      const std::string token = pointer_key(tokens[i]);
       const TypeInfo* next = element_of(*type, token);
       if (next == nullptr) {
         std::vector<std::string> known;
@@ -155,7 +146,7 @@ class Composer {
       if (parent->is_array())
         parent->erase(std::stoul(tokens.back()));
       else
-        parent->erase(unescape(tokens.back()));
+        parent->erase(pointer_key(tokens.back()));
       return;
     }
     *node = std::move(*value);

@@ -49,13 +49,25 @@ std::optional<CsvTable> table_of(const std::string& dir, const char* name) {
   return path ? std::optional<CsvTable>(CsvTable::load(*path)) : std::nullopt;
 }
 
+// Cells of a lab's tables are sizes and times: nothing else than a positive number is one.
+std::optional<double> positive(const CsvTable& t, size_t row, const char* column) {
+  const auto v = t.number(row, column);
+  if (v && *v <= 0) t.refuse(row, column, fmt::format("{:g} is not above 0", *v));
+  return v;
+}
+long size_of(const CsvTable& t, size_t row, const char* column) {
+  const double v = t.value(row, column);
+  if (!(v >= 1 && v <= 1e12)) t.refuse(row, column, fmt::format("{:g} is no size", v));
+  return std::lround(v);
+}
+
 void read_gemm(const CsvTable& t, const std::string& gpu, std::map<Shape, GemmMeans>& means) {
   for (size_t row = 0; row < t.rows(); ++row) {
     if (t.text(row, "gpu") != gpu || t.text(row, "form") != "y=x*w^T") continue;
     GemmMeans& at =
-        means[{std::lround(t.value(row, "m")), std::lround(t.value(row, "n")), std::lround(t.value(row, "k"))}];
-    const auto graph = t.number(row, "bf16_graph_s"), single = t.number(row, "bf16_s"),
-               fp8 = t.number(row, "fp8_e4m3_s");
+        means[{size_of(t, row, "m"), size_of(t, row, "n"), size_of(t, row, "k")}];
+    const auto graph = positive(t, row, "bf16_graph_s"), single = positive(t, row, "bf16_s"),
+               fp8 = positive(t, row, "fp8_e4m3_s");
     if (graph)
       at.bf16.add(*graph);
     else if (single && *single >= kLaunchBound_s)
@@ -67,10 +79,10 @@ void read_gemm(const CsvTable& t, const std::string& gpu, std::map<Shape, GemmMe
 void read_attention(const CsvTable& t, const std::string& gpu, std::map<Shape, AttentionMeans>& means) {
   for (size_t row = 0; row < t.rows(); ++row) {
     if (t.text(row, "gpu") != gpu || t.text(row, "mask") != "causal") continue;
-    const auto forward = t.number(row, "fwd_s"), backward = t.number(row, "bwd_s");
+    const auto forward = positive(t, row, "fwd_s"), backward = positive(t, row, "bwd_s");
     if (!forward || !backward) continue;
-    AttentionMeans& at = means[{std::lround(t.value(row, "batch") * t.value(row, "heads")),
-                                std::lround(t.value(row, "seq")), std::lround(t.value(row, "head_dim"))}];
+    AttentionMeans& at = means[{size_of(t, row, "batch") * size_of(t, row, "heads"), size_of(t, row, "seq"),
+                                size_of(t, row, "head_dim")}];
     at.forward.add(*forward);
     at.backward.add(*backward);
   }
@@ -88,7 +100,7 @@ MemoryFigures read_memory(const CsvTable& t, const std::string& gpu) {
   for (size_t row = 0; row < t.rows(); ++row) {
     if (t.text(row, "gpu") != gpu) continue;
     const std::string& op = t.text(row, "op");
-    const auto bytes = t.number(row, "bytes_read_plus_written"), time_s = t.number(row, "seconds");
+    const auto bytes = t.number(row, "bytes_read_plus_written"), time_s = positive(t, row, "seconds");
     if (!time_s) continue;
     if (op == "copy" && bytes && *bytes > largest) {
       largest = *bytes;

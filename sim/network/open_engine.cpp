@@ -10,6 +10,7 @@
 
 #include "core/error.hpp"
 #include "network/engine.hpp"
+#include "network/preload.hpp"
 
 namespace tw::network {
 namespace {
@@ -48,10 +49,20 @@ Factory open_module() {
 
 }  // namespace
 
-std::unique_ptr<Engine> open_engine(const std::vector<Link>& links, const std::vector<LoadClass>& classes) {
+namespace {
+Factory module_factory() {
   static const Factory factory = open_module();
+  return factory;
+}
+}  // namespace
+
+void preload_engine() {
+  module_factory();
+}
+
+std::unique_ptr<Engine> open_engine(const std::vector<Link>& links, const std::vector<LoadClass>& classes) {
   std::unique_ptr<Engine> engine;
-  factory(links, classes, engine);
+  module_factory()(links, classes, engine);
   return engine;
 }
 

@@ -145,11 +145,10 @@ ChildResult collect(Child& c, double deadline_s) {
   return r;
 }
 
-}  // namespace
+using Taken = std::function<void(size_t, ChildResult&&)>;
 
-std::vector<ChildResult> in_children(size_t count, const std::function<std::string(size_t)>& work,
-                                     const ChildOptions& options) {
-  std::vector<ChildResult> results(count);
+void run_children(size_t count, const std::function<std::string(size_t)>& work, const Taken& taken,
+                  const ChildOptions& options) {
   std::vector<Child> live;
   size_t next = 0, done = 0;
   bool stop = false;
@@ -157,7 +156,7 @@ std::vector<ChildResult> in_children(size_t count, const std::function<std::stri
     while (!stop && next < count && live.size() < static_cast<size_t>(std::max(1, options.jobs)))
       live.push_back(spawn(next++, work));
     if (stop && live.empty()) {
-      for (; next < count; ++next, ++done) results[next] = {"", "interrupted", ExitCode::interrupted, 0, 0};
+      for (; next < count; ++next, ++done) taken(next, {"", "interrupted", ExitCode::interrupted, 0, 0});
       break;
     }
     std::vector<pollfd> fds;
@@ -180,13 +179,130 @@ std::vector<ChildResult> in_children(size_t count, const std::function<std::stri
         kill(c.pid, SIGKILL);
       }
       if (c.answer >= 0 || c.errors >= 0) continue;
-      results[c.index] = collect(c, options.deadline_s);
-      if (stop) results[c.index] = {"", "interrupted", ExitCode::interrupted, 0, 0};
+      ChildResult result = collect(c, options.deadline_s);
+      if (stop) result = {"", "interrupted", ExitCode::interrupted, 0, 0};
+      const size_t index = c.index;
       live.erase(live.begin() + static_cast<std::ptrdiff_t>(i));
       ++done;
+      taken(index, std::move(result));
       if (options.progress) options.progress(done, count);
     }
   }
+}
+
+// What the host of the children tells of each: fixed part, then value and error.
+struct Frame {
+  uint64_t index = 0, value_size = 0, error_size = 0;
+  int code = 0;
+  double cpu_s = 0, peak_bytes = 0;
+};
+constexpr uint64_t kEnd = ~uint64_t{0};  // index of the last frame; its error is that of the host itself
+
+void write_frame(int fd, uint64_t index, const ChildResult& r) {
+  const Frame frame{index, r.value.size(), r.error.size(), static_cast<int>(r.code), r.cpu_s, r.peak_bytes};
+  write_all(fd, std::string(reinterpret_cast<const char*>(&frame), sizeof frame) + r.value + r.error);
+}
+
+bool read_all(int fd, char* to, size_t size) {
+  while (size > 0) {
+    const ssize_t n = read(fd, to, size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    to += n;
+    size -= static_cast<size_t>(n);
+  }
+  return true;
+}
+
+// Ends and awaits the host whatever happens; its children die with it.
+class Host {
+ public:
+  Host(pid_t pid, int fd) : pid_(pid), fd_(fd) {}
+  ~Host() {
+    close(fd_);
+    if (pid_ > 0) kill(pid_, SIGKILL);
+    wait();
+  }
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+  int wait() {
+    int status = 0;
+    while (pid_ > 0 && waitpid(pid_, &status, 0) < 0 && errno == EINTR) continue;
+    pid_ = -1;
+    return status;
+  }
+
+ private:
+  pid_t pid_;
+  int fd_;
+};
+
+}  // namespace
+
+void stream_from_children(size_t count, const std::function<void()>& prepare,
+                          const std::function<std::string(size_t)>& work, const Taken& taken,
+                          const ChildOptions& options) {
+  std::array<int, 2> results{};
+  if (pipe2(results.data(), O_CLOEXEC) != 0) throw std::runtime_error(fmt::format("no pipe: {}", std::strerror(errno)));
+  std::fflush(nullptr);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    close(results[0]);
+    ChildResult end;
+    try {
+      if (prepare) prepare();
+      ChildOptions inner = options;
+      inner.progress = {};
+      run_children(
+          count, work, [&](size_t index, ChildResult&& r) { write_frame(results[1], index, r); }, inner);
+    } catch (const std::exception& e) {
+      end.error = e.what();
+      end.code = ExitCode::simulation_failed;
+    }
+    write_frame(results[1], kEnd, end);
+    _exit(0);
+  }
+  close(results[1]);
+  if (pid < 0) {
+    close(results[0]);
+    throw std::runtime_error(fmt::format("no child process: {}", std::strerror(errno)));
+  }
+  Host host(pid, results[0]);
+  size_t done = 0;
+  while (true) {
+    Frame frame;
+    ChildResult r;
+    bool whole = read_all(results[0], reinterpret_cast<char*>(&frame), sizeof frame);
+    if (whole) {
+      r.value.resize(frame.value_size);
+      r.error.resize(frame.error_size);
+      whole =
+          read_all(results[0], r.value.data(), r.value.size()) && read_all(results[0], r.error.data(), r.error.size());
+    }
+    if (!whole) {
+      const int status = host.wait();
+      throw SimulationError(fmt::format(
+          "the process that ran the simulations ended early{}",
+          WIFSIGNALED(status) ? fmt::format(", by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))
+                              : ""));
+    }
+    r.code = static_cast<ExitCode>(frame.code);
+    r.cpu_s = frame.cpu_s, r.peak_bytes = frame.peak_bytes;
+    if (frame.index == kEnd) {
+      host.wait();
+      return rethrow(r);
+    }
+    taken(frame.index, std::move(r));
+    if (options.progress) options.progress(++done, count);
+  }
+}
+
+std::vector<ChildResult> in_children(size_t count, const std::function<std::string(size_t)>& work,
+                                     const ChildOptions& options) {
+  std::vector<ChildResult> results(count);
+  run_children(
+      count, work, [&](size_t index, ChildResult&& r) { results[index] = std::move(r); }, options);
   return results;
 }
 

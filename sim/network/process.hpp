@@ -32,6 +32,14 @@ struct ChildOptions {
 std::vector<ChildResult> in_children(size_t count, const std::function<std::string(size_t)>& work,
                                      const ChildOptions& options = {});
 
+// The same for work whose results are taken as they come, in the order they end, and kept by nobody else. The children
+// descend from a process of their own that is forked first and where `prepare` (may be empty) runs once: what `taken`
+// opens here, a database say, is in none of them. An exception of `taken` ends all of them and goes on to the caller.
+void stream_from_children(size_t count, const std::function<void()>& prepare,
+                          const std::function<std::string(size_t)>& work,
+                          const std::function<void(size_t index, ChildResult&& result)>& taken,
+                          const ChildOptions& options = {});
+
 // The same for one child.
 ChildResult in_child(const std::function<std::string()>& work, double deadline_s = 0);
 

@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "core/error.hpp"
-#include "hardware/gpu_power.hpp"
 #include "power/bus.hpp"
+#include "power/throttle.hpp"
 
 namespace tw {
 namespace {
@@ -37,36 +37,8 @@ std::vector<Phase> cut_at(const std::vector<Phase>& phases, double at_s) {
 }
 
 // Time of a phase under a lower limit, over its time under the present one.
-double stretch_of(const Cluster& cluster, const Phase& phase, Power present, Power lower) {
-  if (!runs_kernels(phase)) return 1;
-  const BoardPower now = board_power(cluster.node.accelerator, phase.shares, present);
-  const BoardPower then = board_power(cluster.node.accelerator, phase.shares, lower);
-  double time = 0, total = 0;
-  for (size_t i = 0; i < kActivities; ++i) {
-    const auto a = static_cast<Activity>(i);
-    const double share = phase.shares[a];
-    total += share;
-    const bool passive =
-        a == Activity::idle || a == Activity::context || a == Activity::spin || a == Activity::launch_bound;
-    if (passive)
-      time += share;
-    else
-      time += share * (clock_bound(a) ? then.slowdown / now.slowdown : then.memory_slowdown / now.memory_slowdown);
-  }
-  return time + std::max(0.0, 1 - total);
-}
-
-ActivityTimes lengthened(const Cluster& cluster, const Phase& phase, Power present, Power lower, double stretch) {
-  const BoardPower now = board_power(cluster.node.accelerator, phase.shares, present);
-  const BoardPower then = board_power(cluster.node.accelerator, phase.shares, lower);
-  ActivityTimes shares = phase.shares;
-  for (size_t i = 0; i < kActivities; ++i) {
-    const auto a = static_cast<Activity>(i);
-    if (clock_bound(a)) shares[a] *= then.slowdown / now.slowdown;
-    if (a == Activity::memory_bound || a == Activity::copy || a == Activity::collective)
-      shares[a] *= then.memory_slowdown / now.memory_slowdown;
-  }
-  return shares.scaled(1 / stretch);
+double phase_stretch(const Cluster& cluster, const Phase& phase, Power present, Power lower) {
+  return runs_kernels(phase) ? stretch_of(cluster.node.accelerator, phase.shares, present, lower) : 1;
 }
 
 // Monotone map of old times to new ones.
@@ -237,7 +209,7 @@ FailureOutcome fail_power(const Cluster& cluster, const Timeline& timeline, cons
     if (!capped(group)) continue;
     for (const Phase& phase : group.phases) {
       const bool after = phase.begin_s >= at_s;
-      const double stretch = after ? stretch_of(cluster, phase, present, lower) : 1;
+      const double stretch = after ? phase_stretch(cluster, phase, present, lower) : 1;
       map.add(phase.begin_s, phase.end_s, stretch);
       if (after && phase.kind == PhaseKind::train) {
         plain_s += phase.end_s - phase.begin_s;
@@ -254,7 +226,7 @@ FailureOutcome fail_power(const Cluster& cluster, const Timeline& timeline, cons
       const double begin_s = map(phase.begin_s), end_s = map(phase.end_s);
       const double stretch = length_s > 0 ? (end_s - begin_s) / length_s : 1;
       if (phase.begin_s >= at_s && stretch > 1 && held) {
-        phase.shares = lengthened(cluster, phase, present, lower, stretch);
+        phase.shares = lengthened(cluster.node.accelerator, phase.shares, present, lower, stretch);
         phase.parts.clear();  // of other lengths now; the mean mix goes on
       } else if (phase.begin_s >= at_s && stretch > 1) {
         // The others work as before, at their own limit, and then wait for the capped ones.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "core/error.hpp"
 #include "core/random.hpp"
@@ -74,6 +75,15 @@ double spread_factor(double sigma, uint64_t seed, int node) {
   return 1 + sigma * std::clamp(normal_quantile(uniform(stream)), -3.0, 3.0);
 }
 
+// The cap that holds the nodes of a group, or null.
+const NodeCap* cap_of(const PowerOptions& options, const NodeGroup& group) {
+  const NodeCap* cap = nullptr;
+  for (const NodeCap& one : options.caps)
+    if (!group.nodes.empty() && std::find(one.nodes.begin(), one.nodes.end(), group.nodes.front()) != one.nodes.end())
+      cap = &one;
+  return cap;
+}
+
 // What the phases of one group draw.
 struct GroupPower {
   PiecewiseWatts dc;
@@ -92,7 +102,8 @@ GroupPower group_power(const Cluster& cluster, const Timeline& timeline, const N
   double covered_s = 0;
   for (const Phase& phase : group.phases) {
     const bool capped = cap != nullptr && phase.begin_s >= cap->from_s && cap->gpu_limit < board_limit;
-    const Power limit = capped ? cap->gpu_limit : board_limit;
+    Power limit = capped ? cap->gpu_limit : board_limit;
+    if (phase.gpu_limit_w > 0) limit = std::min(limit, watts(phase.gpu_limit_w));
     const NodeParts parts =
         phase_node_parts(cluster.node, phase, limit, {over_fabric && !outside_job(phase.kind), in_step(phase.kind)});
     const double watts = parts.total();
@@ -232,11 +243,7 @@ PowerRun integrate_power(const Cluster& cluster, const Timeline& timeline, const
   std::vector<Span> steady, training;  // of the first group that trains
   for (size_t g = 0; g < timeline.groups.size(); ++g) {
     const NodeGroup& group = timeline.groups[g];
-    const NodeCap* cap = nullptr;
-    for (const NodeCap& one : options.caps)
-      if (!group.nodes.empty() && std::find(one.nodes.begin(), one.nodes.end(), group.nodes.front()) != one.nodes.end())
-        cap = &one;
-    const GroupPower power = group_power(cluster, timeline, group, limit, cap, over_fabric);
+    const GroupPower power = group_power(cluster, timeline, group, limit, cap_of(options, group), over_fabric);
     const auto n = static_cast<double>(group.nodes.size());
     double factors = 0;
     for (const int node : group.nodes) {
@@ -314,6 +321,31 @@ PowerRun integrate_power(const Cluster& cluster, const Timeline& timeline, const
     run.train_w = mean_over(training);
   }
   return run;
+}
+
+JobEnergy job_energy(const Cluster& cluster, const Timeline& timeline, const PowerOptions& options, double from_s,
+                     double to_s) {
+  const Power limit = effective_limit(cluster.node, options.gpu_limit);
+  size_t node_count = 0;
+  for (const NodeGroup& group : timeline.groups) node_count += group.nodes.size();
+  Sum dc_j;
+  std::set<int> buses;
+  for (const NodeGroup& group : timeline.groups) {
+    const GroupPower power = group_power(cluster, timeline, group, limit, cap_of(options, group), node_count > 1);
+    double factors = 0;
+    for (const int node : group.nodes) {
+      factors += spread_factor(cluster.node.power.spread, options.seed, node);
+      buses.insert(bus_of(cluster, node));
+    }
+    dc_j.add(power.dc.integral(from_s, to_s) * factors);
+  }
+  const PowerDelivery& delivery = cluster.power_delivery;
+  double rectifier_s =
+      static_cast<double>(buses.size()) * delivery.shelves_per_bus * delivery.rectifiers_per_shelf * (to_s - from_s);
+  for (const RectifierFailure& failure : options.failures)
+    rectifier_s -= failure.count * std::max(0.0, to_s - std::max(from_s, failure.at_s));
+  return {dc_j.value(), delivery.rectifier.fixed_loss.value() * std::max(0.0, rectifier_s) +
+                            delivery.rectifier.proportional_loss * dc_j.value()};
 }
 
 }  // namespace tw

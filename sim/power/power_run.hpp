@@ -96,4 +96,12 @@ struct PowerRun {
 // Throws DoesNotFit, with place and time, when a bus asks for more than its rectifiers can give.
 PowerRun integrate_power(const Cluster& cluster, const Timeline& timeline, const PowerOptions& options = {});
 
+// The energies of integrate_power() alone, over any span of time, for series of many runs: no curves of buses, no
+// ratings. Equal to 1e-12.
+struct JobEnergy {
+  double nodes_dc_j = 0, rectifier_loss_j = 0;
+};
+JobEnergy job_energy(const Cluster& cluster, const Timeline& timeline, const PowerOptions& options, double from_s,
+                     double to_s);
+
 }  // namespace tw

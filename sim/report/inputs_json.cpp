@@ -83,15 +83,16 @@ std::string inputs_json(const Reproduction& how, const std::vector<LoadedScenari
   return written(all);
 }
 
-std::string study_inputs_json(const Reproduction& how, const Study& study, const LoadedScenario& scenario) {
+std::string study_inputs_json(const Reproduction& how, const LoadedStudy& loaded, const LoadedScenario& scenario) {
+  const Study& study = loaded.study;
   json all = head(how);
   json axes = json::array(), figures = json::array();
-  for (const StudyAxis& axis : study.axes) {
+  for (const StudyValues& axis : loaded.axes) {
     json columns = json::object();
-    for (const auto& [pointer, values] : axis.set) {
+    for (size_t k = 0; k < axis.pointers.size(); ++k) {
       json texts = json::array();
-      for (const StudyValue& value : values) texts.push_back(plain_value(value.text));
-      columns[pointer] = texts;
+      for (const auto& row : axis.rows) texts.push_back(plain_value(row[k]));
+      columns[axis.pointers[k]] = texts;
     }
     axes.push_back(columns);
   }

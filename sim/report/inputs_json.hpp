@@ -31,6 +31,6 @@ std::string command_text(const std::vector<std::string>& words);
 // Scenarios have to be loaded with their explanation.
 std::string inputs_json(const Reproduction& how, const std::vector<LoadedScenario>& scenarios);
 // The same for a study: its description, what changes, and the scenario that it changes.
-std::string study_inputs_json(const Reproduction& how, const Study& study, const LoadedScenario& scenario);
+std::string study_inputs_json(const Reproduction& how, const LoadedStudy& loaded, const LoadedScenario& scenario);
 
 }  // namespace tw::report

@@ -53,6 +53,58 @@ json step_json(const StepResult& s) {
             {"other", number(b.other)}}}};
 }
 
+json spread_json(const Spread& s) {
+  return {{"mean", number(s.mean)},
+          {"sd", number(s.sd)},
+          {"p5", number(s.p5)},
+          {"p50", number(s.p50)},
+          {"p95", number(s.p95)}};
+}
+
+// What the seeded runs say together.
+json series_json(const SeriesResult& r) {
+  return {{"count", r.count},
+          {"samples", spread_json(r.samples)},
+          {"total_dc_j", spread_json(r.total_dc_j)},
+          {"total_ac_j", spread_json(r.total_ac_j)},
+          {"facility_j", spread_json(r.facility_j)},
+          {"kg_co2e", spread_json(r.kg_co2e)},
+          {"goodput", spread_json(r.goodput)},
+          {"lost_s", spread_json(r.lost_s)},
+          {"official_dc_j", number(r.official_dc_j)},
+          {"rcp_factor", number(r.rcp_factor)},
+          {"rcp_rule", r.rcp_rule.empty() ? json(nullptr) : json(r.rcp_rule)},
+          {"half_width_95_pct", number(r.half_width_pct)},
+          {"runs_needed_95",
+           {{"1_pct", count(r.needed_1pct)}, {"2_pct", count(r.needed_2pct)}, {"5_pct", count(r.needed_5pct)}}}};
+}
+
+json checkpoints_json(const CheckpointResult& c) {
+  if (!c.bytes) return nullptr;
+  return {{"bytes", number(c.bytes)},     {"count", count(c.count)},    {"interval_s", number(c.interval_s)},
+          {"write_s", number(c.write_s)}, {"read_s", number(c.read_s)}, {"blocked_s", number(c.blocked_s)},
+          {"wait_s", number(c.wait_s)},   {"bottleneck", c.bottleneck}};
+}
+
+json failures_json(const FailuresResult& f) {
+  if (!f.count) return nullptr;
+  return {{"mtbf_s", number(f.mtbf_s)},
+          {"count", count(f.count)},
+          {"by_component", map_of(f.by_component)},
+          {"rework_s", number(f.rework_s)},
+          {"restart_s", number(f.restart_s)},
+          {"spare_wait_s", number(f.spare_wait_s)},
+          {"daly_interval_s", number(f.daly_interval_s)},
+          {"best_interval_s", number(f.best_interval_s)},
+          {"best_goodput", number(f.best_goodput)},
+          {"present_goodput", number(f.present_goodput)}};
+}
+
+json data_json(const DataResult& d) {
+  if (!d.batch_s) return nullptr;
+  return {{"batch_s", number(d.batch_s)}, {"wait_s", number(d.wait_s)}, {"bottleneck", d.bottleneck}};
+}
+
 json run_json(const RunResult& r) {
   const Distribution& t = r.time_to_train_s;
   return {{"time_to_train_s",
@@ -73,7 +125,16 @@ json run_json(const RunResult& r) {
           {"wait_s", number(r.wait_s)},
           {"checkpoint_s", number(r.checkpoint_s)},
           {"lost_s", number(r.lost_s)},
-          {"days_per_1T_tokens", number(r.days_per_1T_tokens)}};
+          {"days_per_1T_tokens", number(r.days_per_1T_tokens)},
+          {"days_per_1T_tokens_effective", number(r.days_per_1T_tokens_effective)},
+          {"days", number(r.days)},
+          {"tokens", count(r.tokens)},
+          {"target_samples", number(r.target_samples)},
+          {"goodput", number(r.goodput)},
+          {"slow_s", number(r.slow_s)},
+          {"checkpoints", checkpoints_json(r.checkpoints)},
+          {"failures", failures_json(r.failures)},
+          {"data", data_json(r.data)}};
 }
 
 json power_json(const PowerResult& p) {
@@ -209,6 +270,7 @@ json result_json(const Result& r) {
             {"capacity_bytes", number(r.memory.capacity_bytes)},
             {"parts_bytes", map_of(r.memory.parts_bytes)}}},
           {"run", run_json(r.run)},
+          {"runs", series_json(r.series_of_runs)},
           {"power", power},
           {"energy", energy},
           {"energy_mlperf_v4_0", mlperf},

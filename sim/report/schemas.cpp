@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "study/scenario.hpp"
+#include "study/study_values.hpp"
 #include "study/sweep.hpp"
 #include "study/validate.hpp"
 
@@ -31,6 +32,7 @@ std::map<std::string, std::string> schemas() {
   collect(description<Suite>().info(), kinds);
   collect(description<KnownGaps>().info(), kinds);
   collect(description<Study>().info(), kinds);
+  collect(description<StudyRange>().info(), kinds);
   std::map<std::string, std::string> texts;
   for (const auto& [name, info] : kinds) texts[name] = schema_text(*info);
   return texts;

@@ -317,6 +317,9 @@ Texts pareto_figure(const std::string& stem, const Study& study, size_t k, const
   else
     for (const StudyAxis& axis : study.axes)
       if (!axis.set.empty()) pointers.push_back(axis.set.begin()->first);
+  if (pointers.empty())
+    for (const std::string& column : table.columns())
+      if (!column.empty() && column.front() == '/') pointers.push_back(column);
   const ShownUnit ux = shown_unit(f.x, most_x), uy = shown_unit(f.y, most_y);
   const auto [left, right] = std::pair{points.front().x, points.back().x};
   double low = INFINITY, high = -INFINITY;

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <optional>
 
 #include "core/csv.hpp"
 #include "report/numbers.hpp"
@@ -34,97 +35,103 @@ std::string cell(const std::string& text) {
   return quoted + "\"";
 }
 
-std::vector<std::string> pointers_of(const std::vector<StudyPoint>& points) {
-  std::vector<std::string> list;
-  if (!points.empty())
-    for (const auto& [pointer, value] : points.front().values) list.push_back(pointer);
-  return list;
-}
-
 std::string last_key(const std::string& pointer) {
   const size_t slash = pointer.rfind('/');
   return slash == std::string::npos ? pointer : pointer.substr(slash + 1);
 }
 
-std::string input_text(const StudyPoint& point, const std::string& pointer) {
-  const auto at = point.values.find(pointer);
-  return at == point.values.end() ? "" : plain_value(at->second);
-}
-
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> flat_result(const Result& result) {
+std::string point_json(const Result& result) {
   Outcome o;
   o.result = result;
-  std::vector<std::pair<std::string, std::string>> out;
-  const json all = json::parse(results_json({o}));
-  flatten(all.front(), "", out);
-  return out;
+  json one = json::parse(results_json({o})).front();
+  one["power"].erase("per_node");  // a line a node in every point tells nobody anything
+  return one.dump();
 }
 
-std::string sweep_csv(const Study&, const std::vector<StudyPoint>& points, const std::vector<Outcome>& outcomes) {
-  const std::vector<std::string> pointers = pointers_of(points);
+SweepTable sweep_table_of(const SweepStore& store) {
+  SweepTable t;
+  t.inputs = store.about().columns;
   // Points may differ in their keys (parts of memory, say): the columns are those of all, in order of appearance.
-  std::vector<std::string> columns;
-  std::set<std::string> known;
-  std::vector<std::map<std::string, std::string>> rows;
-  for (const Outcome& o : outcomes) {
-    std::map<std::string, std::string> row;
-    if (o.result.error.empty())
-      for (auto& [name, value] : flat_result(o.result)) {
-        if (known.insert(name).second) columns.push_back(name);
-        row[name] = std::move(value);
-      }
-    rows.push_back(std::move(row));
-  }
-  std::string out = "point";
-  for (const std::string& p : pointers) out += "," + cell(p);
-  out += ",error";
-  for (const std::string& c : columns) out += "," + cell(c);
-  out += "\n";
-  for (size_t i = 0; i < points.size(); ++i) {
-    out += fmt::format("{}", i);
-    for (const std::string& p : pointers) out += "," + cell(input_text(points[i], p));
-    out += "," + cell(outcomes[i].result.error);
-    for (const std::string& c : columns) {
-      const auto at = rows[i].find(c);
-      out += "," + (at == rows[i].end() ? "" : at->second);
+  std::map<std::string, size_t> places;
+  const bool seeds = std::find(t.inputs.begin(), t.inputs.end(), "seed") != t.inputs.end();
+  store.each([&](const StudyRow& r) {
+    SweepTable::Row row{r.point, {}, r.status, r.error, {}};
+    for (const std::string& pointer : t.inputs) {
+      const auto at = r.values.find(pointer);
+      row.inputs.push_back(at == r.values.end() ? "" : plain_value(at->second));
     }
+    if (!r.result.empty()) {
+      std::vector<std::pair<std::string, std::string>> values;
+      flatten(json::parse(r.result), "", values);
+      for (auto& [name, value] : values) {
+        if (seeds && name == "seed") continue;  // it is a column of the inputs
+        const auto [at, fresh] = places.emplace(name, t.outputs.size());
+        if (fresh) t.outputs.push_back(name);
+        if (row.outputs.size() <= at->second) row.outputs.resize(at->second + 1);
+        row.outputs[at->second] = std::move(value);
+      }
+    }
+    t.rows.push_back(std::move(row));
+  });
+  return t;
+}
+
+std::string SweepTable::value(const Row& row, const std::string& name) const {
+  const auto at = static_cast<size_t>(std::find(outputs.begin(), outputs.end(), name) - outputs.begin());
+  return at < row.outputs.size() ? row.outputs[at] : "";
+}
+
+std::string sweep_csv(const SweepTable& t) {
+  std::string out = "point";
+  for (const std::string& p : t.inputs) out += "," + cell(p);
+  out += ",error,status";
+  for (const std::string& c : t.outputs) out += "," + cell(c);
+  out += "\n";
+  for (const SweepTable::Row& row : t.rows) {
+    out += fmt::format("{}", row.point);
+    for (const std::string& v : row.inputs) out += "," + cell(v);
+    out += "," + cell(row.error) + "," + row.status;
+    for (size_t k = 0; k < t.outputs.size(); ++k) out += "," + (k < row.outputs.size() ? row.outputs[k] : "");
     out += "\n";
   }
   return out;
 }
 
-std::string sweep_table(const Study& study, const std::vector<StudyPoint>& points, const std::vector<Outcome>& outcomes,
-                        size_t most) {
-  const std::vector<std::string> pointers = pointers_of(points);
-  std::string out = fmt::format("{}: {} point{}\n", study.name, count_text(static_cast<double>(points.size())),
-                                points.size() == 1 ? "" : "s");
+std::string sweep_table(const Study& study, const SweepTable& t, size_t most) {
+  std::string out = fmt::format("{}: {} point{}\n", study.name, count_text(static_cast<double>(t.rows.size())),
+                                t.rows.size() == 1 ? "" : "s");
   std::vector<size_t> widths;
-  for (const std::string& p : pointers) {
-    size_t width = last_key(p).size();
-    for (const StudyPoint& point : points) width = std::max(width, input_text(point, p).size());
-    widths.push_back(width);
+  for (size_t k = 0; k < t.inputs.size(); ++k) {
+    widths.push_back(last_key(t.inputs[k]).size());
+    for (size_t i = 0; i < t.rows.size() && i < most; ++i) widths[k] = std::max(widths[k], t.rows[i].inputs[k].size());
   }
   out += " ";
-  for (size_t k = 0; k < pointers.size(); ++k) out += fmt::format(" {:>{}}", last_key(pointers[k]), widths[k]);
-  out += fmt::format("  {:>12} {:>9} {:>16} {:>10}\n", "step", "DP share", "time to train", "node DC");
-  for (size_t i = 0; i < points.size() && i < most; ++i) {
+  for (size_t k = 0; k < t.inputs.size(); ++k) out += fmt::format(" {:>{}}", last_key(t.inputs[k]), widths[k]);
+  out +=
+      fmt::format("  {:>12} {:>9} {:>16} {:>10} {:>12}\n", "step", "DP share", "time to train", "node DC", "facility");
+  for (size_t i = 0; i < t.rows.size() && i < most; ++i) {
+    const SweepTable::Row& row = t.rows[i];
     out += " ";
-    for (size_t k = 0; k < pointers.size(); ++k)
-      out += fmt::format(" {:>{}}", input_text(points[i], pointers[k]), widths[k]);
-    const Result& r = outcomes[i].result;
-    if (!r.error.empty()) {
-      out += "  " + r.error.substr(0, r.error.find('\n')) + "\n";
+    for (size_t k = 0; k < t.inputs.size(); ++k) out += fmt::format(" {:>{}}", row.inputs[k], widths[k]);
+    if (row.status != "done") {
+      const std::string why = row.error.substr(0, row.error.find('\n'));
+      out += fmt::format("  {}: {}\n", row.status, why.size() > 100 ? why.substr(0, 97) + "..." : why);
       continue;
     }
-    const double total = r.step.breakdown_s.total();
-    out += fmt::format("  {:>12} {:>7.2f} % {:>16} {:>10}\n", r.step.time_s ? plain(*r.step.time_s, 6) + " s" : "-",
-                       total > 0 ? 100 * r.step.breakdown_s.dp / total : 0,
-                       r.run.time_to_train_s.mean ? plain(*r.run.time_to_train_s.mean, 6) + " s" : "-",
-                       r.power.mean ? power_text(*r.power.mean) : "-");
+    const auto number = [&](const char* name) {
+      const std::string text = t.value(row, name);
+      return text.empty() ? std::nullopt : std::optional(std::strtod(text.c_str(), nullptr));
+    };
+    const auto step = number("step.time_s"), dp = number("step.breakdown_s.dp"),
+               run = number("run.time_to_train_s.mean"), watts = number("power.node_dc_w.mean"),
+               joules = number("energy.facility_j");
+    out += fmt::format("  {:>12} {:>7.2f} % {:>16} {:>10} {:>12}\n", step ? plain(*step, 6) + " s" : "-",
+                       step && dp && *step > 0 ? 100 * *dp / *step : 0, run ? plain(*run, 6) + " s" : "-",
+                       watts ? power_text(*watts) : "-", joules ? energy_text(*joules) : "-");
   }
-  if (points.size() > most) out += fmt::format("  ... and {} more\n", points.size() - most);
+  if (t.rows.size() > most) out += fmt::format("  ... and {} more\n", t.rows.size() - most);
   return out;
 }
 
@@ -142,8 +149,9 @@ std::vector<std::string> step_breakdown_figure(const std::string& folder, const 
   for (const Outcome& o : outcomes) {
     if (!o.result.error.empty()) continue;
     std::string head = "scenario", row = cell(o.result.scenario);
-    for (const auto& [name, value] : flat_result(o.result)) {
-      if (name.rfind("step.breakdown_s.", 0) != 0) continue;
+    std::vector<std::pair<std::string, std::string>> parts;
+    flatten(json::parse(point_json(o.result))["step"]["breakdown_s"], "step.breakdown_s", parts);
+    for (const auto& [name, value] : parts) {
       head += "," + name;
       row += "," + value;
     }
@@ -154,9 +162,8 @@ std::vector<std::string> step_breakdown_figure(const std::string& folder, const 
   return study_figures(folder, study, CsvTable::parse(text, "step-breakdown"));
 }
 
-std::vector<std::string> sweep_figures(const std::string& folder, const Study& study,
-                                       const std::vector<StudyPoint>& points, const std::vector<Outcome>& outcomes) {
-  return study_figures(folder, study, CsvTable::parse(sweep_csv(study, points, outcomes), "sweep.csv"));
+std::vector<std::string> sweep_figures(const std::string& folder, const Study& study, const SweepTable& t) {
+  return study_figures(folder, study, CsvTable::parse(sweep_csv(t), "sweep.csv"));
 }
 
 }  // namespace tw::report

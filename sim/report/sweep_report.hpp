@@ -4,24 +4,38 @@
 #include <string>
 #include <vector>
 
+#include "study/result.hpp"
 #include "study/sweep.hpp"
+#include "study/sweep_store.hpp"
 
 namespace tw::report {
 
-// Numbers of a result by the path of their keys in its JSON ("step.time_s", "power.node_dc_w.mean"), in the order of
-// the contract; lists are left out. A value that does not apply has an empty text.
-std::vector<std::pair<std::string, std::string>> flat_result(const Result& result);
+// What a study keeps of a result: its JSON without the list of nodes.
+std::string point_json(const Result& result);
 
-// Columns: point, the pointers, error, then the outputs.
-std::string sweep_csv(const Study& study, const std::vector<StudyPoint>& points, const std::vector<Outcome>& outcomes);
+// Finished points in order. Outputs are named by the path of their keys ("step.time_s", "power.node_dc_w.mean"), in the
+// order of the contract; lists and texts are left out. A value that does not apply has an empty text.
+struct SweepTable {
+  struct Row {
+    size_t point = 0;
+    std::vector<std::string> inputs;
+    std::string status, error;         // done, skipped or failed, and why
+    std::vector<std::string> outputs;  // may be shorter than the columns
+  };
+  std::vector<std::string> inputs, outputs;  // columns
+  std::vector<Row> rows;
+  std::string value(const Row& row, const std::string& name) const;
+};
+SweepTable sweep_table_of(const SweepStore& store);
 
-// The same for people: inputs, step time, time to train, node power, error; at most `most` rows.
-std::string sweep_table(const Study& study, const std::vector<StudyPoint>& points, const std::vector<Outcome>& outcomes,
-                        size_t most = 40);
+// Columns: point, the pointers, error, status, then the outputs.
+std::string sweep_csv(const SweepTable& table);
+
+// The same for people: inputs, step time, time to train, node power, energy, error; at most `most` rows.
+std::string sweep_table(const Study& study, const SweepTable& table, size_t most = 40);
 
 // FOLDER/NAME-1.{csv,svg,png}, ... for the figures of the study. Returns what a user should hear.
-std::vector<std::string> sweep_figures(const std::string& folder, const Study& study,
-                                       const std::vector<StudyPoint>& points, const std::vector<Outcome>& outcomes);
+std::vector<std::string> sweep_figures(const std::string& folder, const Study& study, const SweepTable& table);
 
 // FOLDER/step-breakdown-1.{csv,svg,png}: where a step goes, a bar a scenario.
 std::vector<std::string> step_breakdown_figure(const std::string& folder, const std::vector<Outcome>& outcomes);

@@ -7,6 +7,7 @@
 
 #include "report/numbers.hpp"
 #include "report/result_json.hpp"
+#include "report/run_lines.hpp"
 
 namespace tw::report {
 namespace {
@@ -104,33 +105,6 @@ void jobs_lines(std::string& out, const Result& r) {
     if (!job.bottleneck.empty()) text += ", bound by " + job.bottleneck;
     line(out, job.name.size() > 24 ? job.name.substr(0, 24) : job.name, text);
   }
-}
-
-void run_lines(std::string& out, const Result& r) {
-  const RunResult& run = r.run;
-  const Distribution& t = run.time_to_train_s;
-  heading(out, "Run (run_start to run_stop)");
-  line(out, "time to train", or_dash(t.mean, time_text));
-  if (t.sd && *t.sd > 0)
-    line(out, "",
-         fmt::format("sd {}, 5 to 95 % of runs {} to {}", plain(*t.sd) + " s", plain(t.p5.value_or(*t.mean)),
-                     plain(t.p95.value_or(*t.mean)) + " s"));
-  if (t.official && t.mean && std::abs(*t.official / *t.mean - 1) > 1e-6)
-    line(out, "MLPerf score", time_text(*t.official) + ", olympic mean x RCP factor");
-  std::vector<std::string> parts;
-  if (run.steps) parts.push_back(count_text(*run.steps) + " steps");
-  if (run.samples) parts.push_back(count_text(*run.samples) + " samples");
-  if (run.evaluations) parts.push_back(count_text(*run.evaluations) + " evaluations");
-  line(out, "work", list_of(parts));
-  line(out, "first step", or_dash(run.first_step_s, time_text));
-  line(out, "waits", or_dash(run.wait_s, time_text));
-  if (run.evaluations.value_or(0) > 0 && run.eval_s)
-    line(out, "one evaluation",
-         time_text(*run.eval_s) + (run.eval_first_s ? ", the first " + time_text(*run.eval_first_s) : ""));
-  if (run.checkpoint_s.value_or(0) > 0) line(out, "checkpoints", time_text(*run.checkpoint_s));
-  if (run.lost_s.value_or(0) > 0) line(out, "lost to failures", time_text(*run.lost_s));
-  if (run.init_s) line(out, "init, outside the clock", time_text(*run.init_s));
-  if (run.days_per_1T_tokens) line(out, "1 trillion tokens", plain(*run.days_per_1T_tokens) + " days");
 }
 
 const char* rule_meaning(const std::string& rule) {
@@ -286,7 +260,7 @@ std::string result_table(const Result& r) {
   plan_lines(out, r);
   step_lines(out, r);
   jobs_lines(out, r);
-  run_lines(out, r);
+  out += run_lines(r);
   power_lines(out, r);
   grid_lines(out, r);
   energy_lines(out, r);

@@ -26,6 +26,7 @@ struct Phase {
   int steps = 0;  // training steps in this phase
   // The same time cut into stretches (forward, backward, the rest) where the limiter tells them apart; else empty.
   std::vector<PhasePart> parts = {};
+  double gpu_limit_w = 0;  // of each board of these nodes, where it is throttled below its own limit; else 0
 };
 
 struct NodeGroup {

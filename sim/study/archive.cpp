@@ -63,9 +63,32 @@ void fields(A& a, Distribution& r) {
   a(r.mean, r.sd, r.p5, r.p50, r.p95, r.olympic, r.official);
 }
 template <class A>
+void fields(A& a, Spread& r) {
+  a(r.mean, r.sd, r.p5, r.p50, r.p95);
+}
+template <class A>
+void fields(A& a, CheckpointResult& r) {
+  a(r.bytes, r.count, r.interval_s, r.write_s, r.read_s, r.blocked_s, r.wait_s, r.bottleneck);
+}
+template <class A>
+void fields(A& a, FailuresResult& r) {
+  a(r.mtbf_s, r.count, r.rework_s, r.restart_s, r.spare_wait_s, r.by_component, r.daly_interval_s, r.best_interval_s,
+    r.best_goodput, r.present_goodput);
+}
+template <class A>
+void fields(A& a, DataResult& r) {
+  a(r.batch_s, r.wait_s, r.bottleneck);
+}
+template <class A>
+void fields(A& a, SeriesResult& r) {
+  a(r.count, r.samples, r.total_dc_j, r.total_ac_j, r.facility_j, r.kg_co2e, r.goodput, r.lost_s, r.official_dc_j,
+    r.rcp_factor, r.rcp_rule, r.half_width_pct, r.needed_1pct, r.needed_2pct, r.needed_5pct);
+}
+template <class A>
 void fields(A& a, RunResult& r) {
   a(r.time_to_train_s, r.steps, r.samples, r.evaluations, r.eval_s, r.eval_first_s, r.init_s, r.first_step_s, r.wait_s,
-    r.checkpoint_s, r.lost_s, r.days_per_1T_tokens);
+    r.checkpoint_s, r.lost_s, r.days_per_1T_tokens, r.target_samples, r.goodput, r.slow_s, r.days, r.tokens,
+    r.days_per_1T_tokens_effective, r.checkpoints, r.failures, r.data);
 }
 template <class A>
 void fields(A& a, NodePowerResult& r) {
@@ -110,7 +133,7 @@ void fields(A& a, PhasePart& r) {
 }
 template <class A>
 void fields(A& a, Phase& r) {
-  a(r.kind, r.begin_s, r.end_s, r.shares, r.steps, r.parts);
+  a(r.kind, r.begin_s, r.end_s, r.shares, r.steps, r.parts, r.gpu_limit_w);
 }
 template <class A>
 void fields(A& a, NodeGroup& r) {
@@ -172,8 +195,9 @@ void fields(A& a, PowerOptions& r) {
 }
 template <class A>
 void fields(A& a, Result& r) {
-  a(r.scenario, r.seed, r.inputs_sha256, r.plan, r.step, r.memory, r.run, r.power, r.energy, r.energy_mlperf_v4_0,
-    r.carbon, r.grid, r.cost, r.jobs, r.reference, r.warnings, r.error, r.timeline, r.power_options, r.series);
+  a(r.scenario, r.seed, r.inputs_sha256, r.plan, r.step, r.memory, r.run, r.series_of_runs, r.power, r.energy,
+    r.energy_mlperf_v4_0, r.carbon, r.grid, r.cost, r.jobs, r.reference, r.warnings, r.error, r.timeline,
+    r.power_options, r.series);
 }
 
 template <class T>

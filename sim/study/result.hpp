@@ -36,10 +36,48 @@ struct Distribution {
   Maybe mean, sd, p5, p50, p95, olympic, official;
 };
 
+// Mean, standard deviation and quantiles over the seeded runs.
+struct Spread {
+  Maybe mean, sd, p5, p50, p95;
+};
+
+struct CheckpointResult {
+  Maybe bytes, count, interval_s, write_s, read_s, blocked_s, wait_s;
+  std::string bottleneck;
+};
+
+// Failures of the run, and what its checkpoint interval should be.
+struct FailuresResult {
+  Maybe mtbf_s, count, rework_s, restart_s, spare_wait_s;
+  std::map<std::string, double> by_component;
+  Maybe daly_interval_s;                                 // Young and Daly
+  Maybe best_interval_s, best_goodput, present_goodput;  // by simulation; the latter at the interval in use
+};
+
+struct DataResult {
+  Maybe batch_s, wait_s;  // to read a batch; a step's mean wait for it
+  std::string bottleneck;
+};
+
+// What the seeded runs say together.
+struct SeriesResult {
+  int count = 1;
+  Spread samples, total_dc_j, total_ac_j, facility_j, kg_co2e, goodput, lost_s;
+  Maybe official_dc_j, rcp_factor;
+  std::string rcp_rule;  // "given", "convergence data"; empty: none
+  // 95 % certainty: how far the mean of these runs may be off, and runs for a mean that is right to 1, 2 and 5 %.
+  Maybe half_width_pct, needed_1pct, needed_2pct, needed_5pct;
+};
+
 struct RunResult {
   Distribution time_to_train_s;
   Maybe steps, samples, evaluations, eval_s, eval_first_s, init_s, first_step_s, wait_s, checkpoint_s, lost_s,
       days_per_1T_tokens;
+  Maybe target_samples, goodput, slow_s, days, tokens;
+  Maybe days_per_1T_tokens_effective;  // with everything that is not a training step
+  CheckpointResult checkpoints;
+  FailuresResult failures;
+  DataResult data;
 };
 
 struct NodePowerResult {
@@ -99,10 +137,10 @@ struct HourlyResult {
 
 // From the nodes to the grid: who carries what, how it moves, what it costs for each sample.
 struct GridResult {
-  PowerSwings facility;              // the building's power for this job, inside the run
-  Maybe step_swing_w;                // of it, highest less lowest inside one training step
-  std::vector<StageTotals> stages;   // from the nodes to the feed
-  Maybe grid_j;                      // at the feed, without cooling and network
+  PowerSwings facility;                   // the building's power for this job, inside the run
+  Maybe step_swing_w;                     // of it, highest less lowest inside one training step
+  std::vector<StageTotals> stages;        // from the nodes to the feed
+  Maybe grid_j;                           // at the feed, without cooling and network
   std::map<std::string, double> parts_j;  // of the nodes: "gpu_" and the activity, host, conversion ...
   std::vector<std::string> failures;      // what each power failure did
   bool stopped = false;                   // by one of them
@@ -121,6 +159,7 @@ struct Result {
   StepResult step;
   MemoryResult memory;
   RunResult run;
+  SeriesResult series_of_runs;
   PowerResult power;
   EnergyResult energy, energy_mlperf_v4_0;
   CarbonResult carbon;

@@ -8,6 +8,7 @@
 #include "core/text.hpp"
 #include "facility/facility.hpp"
 #include "power/check_power.hpp"
+#include "study/what_if_accelerator.hpp"
 #include "topology/fabric.hpp"
 
 namespace tw {
@@ -26,6 +27,61 @@ std::vector<Activity> used_activities(const Scenario& s) {
   used.insert(used.end(), {A::memory_bound, A::attention_forward, A::attention_backward, A::gemm_bf16});
   if (s.training && s.training->precision == Precision::fp8) used.push_back(A::gemm_fp8);
   return used;
+}
+
+// Target, evaluations, checkpoints, failures. Fills in what the convergence data say where the scenario says nothing.
+void check_run(Scenario& s, const ReadContext& at, const ReadContext& plan) {
+  RunPlan& run = s.run;
+  std::string targets;
+  for (const auto& [name, given] :
+       {std::pair{"samples", run.samples.has_value()}, std::pair{"samples_by_run", !run.samples_by_run.empty()},
+        std::pair{"steps", run.steps.has_value()}, std::pair{"tokens", run.tokens.has_value()},
+        std::pair{"convergence", run.convergence.has_value()}})
+    if (given) targets += fmt::format("{}\"{}\"", targets.empty() ? "" : " and ", name);
+  if (targets.find(" and ") != std::string::npos) at.fault(targets + " are given", "one of them");
+  if (run.tokens && !s.training) at.at("tokens").fault("a profiled workload has no tokens", "\"samples\"");
+  if (run.convergence && run.convergence->points.empty()) {
+    at.at("convergence").at("points").fault("convergence data without points", "at least one");
+  } else if (run.convergence) {
+    const Convergence& c = *run.convergence;
+    const std::string outside = convergence_problem(c, s.plan.gbs);
+    if (!outside.empty()) plan.at("gbs").fault(outside, "a batch at most twice beyond, or \"samples\" given");
+    if (run.evaluation_interval <= 0) {
+      run.evaluation_interval = evaluation_interval(c, s.plan.gbs);
+      if (run.first_evaluation_at <= 0) run.first_evaluation_at = c.first_evaluation;
+    }
+    if (run.evaluation_samples <= 0) run.evaluation_samples = c.evaluation_samples;
+  } else if (run.evaluation_interval > 0 && run.evaluation_samples <= 0) {
+    at.at("evaluation_samples").fault("evaluations need samples", "above 0");
+  }
+  if (run.asynchronous_evaluation && s.plan.evaluation_nodes == 0)
+    at.at("asynchronous_evaluation").fault("no nodes of their own evaluate", "set /plan/evaluation_nodes");
+  if (!run.start.empty() && !parse_time(run.start, parse_utc_offset(s.site.utc_offset)))
+    at.at("start").fault(fmt::format("\"{}\" is no time with its offset from UTC", run.start),
+                         "such as \"2024-05-16T08:00+08:00\"");
+  if (run.checkpoints) {
+    const CheckpointPlan& c = *run.checkpoints;
+    if ((c.interval.value() > 0) == (c.every_steps > 0))
+      at.at("checkpoints")
+          .fault(c.every_steps > 0 ? "both \"interval\" and \"every_steps\" are given"
+                                   : "neither \"interval\" nor \"every_steps\" is given",
+                 "one of them");
+    if (s.workload && c.size.value() <= 0)
+      at.at("checkpoints").fault("missing key \"size\": a profiled workload does not tell it", "such as \"1.2 GB\"");
+  }
+  for (size_t i = 0; i < run.slow_nodes.size(); ++i) {
+    const SlowNode& slow = run.slow_nodes[i];
+    const ReadContext here = at.at("slow_nodes").at(i);
+    if (slow.slowdown.has_value() == slow.gpu_limit.has_value())
+      here.fault(slow.slowdown ? "both \"slowdown\" and \"gpu_limit\" are given"
+                               : "neither \"slowdown\" nor \"gpu_limit\" is given",
+                 "one of them");
+    if (slow.to && slow.to->value() <= slow.from.value())
+      here.at("to").fault("it ends before it begins", fmt::format("after {}", to_text(slow.from)));
+    for (const int node : slow.nodes)
+      if (node >= s.plan.nodes)
+        here.at("nodes").fault(fmt::format("the job has no node {}", node), fmt::format("0 to {}", s.plan.nodes - 1));
+  }
 }
 
 // Everything that one value cannot tell by itself: what belongs together, what divides, what fits the cluster.
@@ -66,16 +122,7 @@ void check_scenario(Scenario& s, const ReadContext& root) {
     if (s.plan.tp * s.plan.pp * s.plan.cp * s.plan.ep != 1)
       plan.fault("a profiled workload is data parallel only", "tp = pp = cp = ep = 1");
   }
-  const RunPlan& run = s.run;
-  const ReadContext at_run = root.at("run");
-  if (run.samples && run.steps) at_run.fault("both \"samples\" and \"steps\" are given", "one of them");
-  if (run.evaluation_interval > 0 && run.evaluation_samples <= 0)
-    at_run.at("evaluation_samples").fault("evaluations need samples", "above 0");
-  if (run.asynchronous_evaluation && s.plan.evaluation_nodes == 0)
-    at_run.at("asynchronous_evaluation").fault("no nodes of their own evaluate", "set /plan/evaluation_nodes");
-  if (!run.start.empty() && !parse_time(run.start, parse_utc_offset(s.site.utc_offset)))
-    at_run.at("start").fault(fmt::format("\"{}\" is no time with its offset from UTC", run.start),
-                             "such as \"2024-05-16T08:00+08:00\"");
+  check_run(s, root.at("run"), plan);
   check_power(s.cluster, used_activities(s), root.at("cluster"));
   const size_t before = root.faults->size();
   check_fabric(s.cluster, root.at("cluster"));
@@ -93,6 +140,8 @@ LoadedScenario finish(const Document& document, const std::string& file, Faults&
   loaded.scenario = read<Scenario>(document, mine);
   // Values that could not be read would only give follow-up faults.
   if (document.complete() && mine.empty()) check_scenario(loaded.scenario, ReadContext{&document, "", &mine, {}});
+  if (document.complete() && mine.empty())
+    follow_what_if(loaded.scenario.cluster.node.accelerator, document, "/cluster/node/accelerator");
   if (document.complete() && mine.empty())
     loaded.site_series = load_site_series(loaded.scenario.site, document.origin("/site").file, mine);
   for (const Fault& fault : mine.list()) faults.add(fault);

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
 
 #include "facility/facility.hpp"
 #include "network/busy_engine.hpp"
@@ -19,6 +17,7 @@
 #include "study/fitting_plans.hpp"
 #include "study/power_study.hpp"
 #include "study/reference_rows.hpp"
+#include "study/run_study.hpp"
 #include "topology/placement.hpp"
 #include "workload/operations.hpp"
 
@@ -73,22 +72,6 @@ StepResult step_of(const Scenario& s, const SimulatedRun& run) {
     r.mfu = model_flops_per_sample(*s.network, *s.training) * *r.samples_per_s / (gpus * peak);
   }
   return r;
-}
-
-Distribution distribution_of(std::vector<double> times, double rcp_factor) {
-  Distribution d;
-  std::sort(times.begin(), times.end());
-  const auto n = static_cast<double>(times.size());
-  const double mean = std::accumulate(times.begin(), times.end(), 0.0) / n;
-  double squares = 0;
-  for (const double t : times) squares += (t - mean) * (t - mean);
-  d.mean = mean;
-  if (times.size() > 1) d.sd = std::sqrt(squares / (n - 1));
-  d.p5 = quantile(times, 0.05), d.p50 = quantile(times, 0.5), d.p95 = quantile(times, 0.95);
-  // The rule of MLPerf drops the fastest and the slowest; with fewer than three runs there is nothing to drop.
-  d.olympic = times.size() < 3 ? mean : std::accumulate(times.begin() + 1, times.end() - 1, 0.0) / (n - 2);
-  d.official = *d.olympic * rcp_factor;
-  return d;
 }
 
 EnergyResult energy_of(const EnergyWindow& w, const FacilityEnergy& f) {
@@ -157,11 +140,13 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   r.plan = plan_of(s);
   r.memory = memory_of(s);
 
-  const RunInputs in = run_inputs(s);
+  if (s.run.checkpoints) check_capacity(run_inputs(s).step, *s.run.checkpoints, s.name);
+  RunInputs in = run_inputs(s);
   const int replicas = options.level >= 2 && s.network ? s.plan.dp : 1;
   const Fabric fabric = build_fabric(s.cluster);
   // The nodes that train, then those that only evaluate.
   const std::vector<int> placed = place(fabric, s.placement, s.plan.nodes + s.plan.evaluation_nodes);
+  if (placed.size() > 1) in.switches = static_cast<double>(switch_use(fabric, placed).size());
   const Neighbours others{s.jobs, s.traffic};
   StepNetwork network = build_step_network(in.step, fabric, {placed.begin(), placed.begin() + s.plan.nodes}, replicas,
                                            neighbour_loads(others, fabric));
@@ -179,39 +164,27 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   const RunModel model = build_run_model(in, *engine, network, options.level);
   if (!neighbours.empty())
     r.jobs = job_results(s.name, alone_s, model.quiet.time_s, neighbours, shared.turns(), network, fabric);
-  std::vector<double> times;
-  // The run counts its nodes from 0; here they get their places.
-  const auto played = [&](uint64_t seed) {
-    SimulatedRun one = play_run(in, model, *engine, seed);
-    for (NodeGroup& group : one.timeline.groups)
-      for (int& node : group.nodes) node = placed[static_cast<size_t>(node)];
-    return one;
-  };
-  SimulatedRun run = played(options.seed);
+  const int runs = options.runs > 0 ? options.runs : planned_runs(s.run);
+  NoisePools pools;
+  const RunSeries whole{&s, &in, &model, engine, &placed, options.seed, runs, &pools};
+  SimulatedRun run = play_one(whole, 0);
   const SuppliedRun supplied = supply(s, std::move(run.timeline), options.seed);
-  times.push_back(supplied.timeline.run_end_s - supplied.timeline.run_begin_s);
-  for (int i = 1; i < options.runs; ++i) {
-    const uint64_t seed = options.seed + static_cast<uint64_t>(i);
-    const SuppliedRun other = supply(s, played(seed).timeline, seed);
-    times.push_back(other.timeline.run_end_s - other.timeline.run_begin_s);
-  }
 
   r.step = step_of(s, run);
-  r.run.time_to_train_s = distribution_of(std::move(times), s.run.mlperf_v4_0.rcp_factor);
-  r.run.steps = run.steps, r.run.samples = run.samples, r.run.evaluations = run.evaluations;
-  if (run.evaluations > 0) r.run.eval_s = run.eval_s, r.run.eval_first_s = run.eval_first_s;
-  r.run.init_s = run.init_s, r.run.first_step_s = run.first_step_s, r.run.wait_s = run.wait_s;
-  r.run.checkpoint_s = 0, r.run.lost_s = supplied.lost_s;
-  if (r.step.tokens_per_s) r.run.days_per_1T_tokens = 1e12 / *r.step.tokens_per_s / 86400;
-
+  r.run = run_result(s, in, model, run, supplied, r.step);
   const PowerRun power = integrate_power(s.cluster, supplied.timeline, supplied.options);
   std::vector<int> nodes;
   for (const NodeGroup& g : supplied.timeline.groups) nodes.insert(nodes.end(), g.nodes.begin(), g.nodes.end());
   fill_power(r, s, power, fabric, nodes);
   const EnergyWindow window = run_window(power, r.power.network_w);
   const MlperfWindow& m = s.run.mlperf_v4_0;
+  // All runs, the first one included; times and scores of the result are taken over them.
+  const std::vector<RunSample> samples = play_series(whole, sample_of(s, run, supplied), options.workers);
+  r.series_of_runs = series_result(s, samples, r.power.network_w);
+  const double rcp = r.series_of_runs.rcp_factor.value_or(1);
+  r.run.time_to_train_s = time_distribution(samples, rcp);
   const EnergyWindow scored =
-      mlperf_window(s.cluster, power, r.power.network_w, m.meter_before.value(), m.meter_after.value(), m.rcp_factor);
+      mlperf_window(s.cluster, power, r.power.network_w, m.meter_before.value(), m.meter_after.value(), rcp);
   const FacilityEnergy facility = facility_energy(s.site, window), scored_facility = facility_energy(s.site, scored);
   r.energy = energy_of(window, facility);
   r.energy_mlperf_v4_0 = energy_of(scored, scored_facility);
@@ -227,6 +200,7 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   r.timeline = supplied.timeline;
   r.power_options = supplied.options;
   warn_about(r, s);
+  for (std::string& warning : run_warnings(s, r, run)) r.warnings.push_back(std::move(warning));
   for (std::string& warning : shape_warnings(in.step)) r.warnings.push_back(std::move(warning));
   fill_reference(r, s.reference);
   return r;

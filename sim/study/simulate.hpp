@@ -14,8 +14,9 @@ namespace tw {
 
 struct SimulationOptions {
   uint64_t seed = 1;
-  int runs = 1;   // seeded repetitions; distributions are taken over them
-  int level = 1;  // 1: one representative a class; 2: every node; 3: message rounds
+  int runs = 0;     // seeded repetitions; distributions are taken over them; 0: as many as the scenario asks for
+  int level = 1;    // 1: one representative a class; 2: every node; 3: message rounds
+  int workers = 1;  // processes that share the runs; results do not depend on them
 };
 
 // The parts of a scenario that step/ and run/ need, by reference: the scenario has to outlive them.

@@ -6,51 +6,129 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/csv.hpp"
 #include "core/document.hpp"
 #include "core/files.hpp"
-#include "network/process.hpp"
-#include "study/archive.hpp"
+#include "core/pointer.hpp"
+#include "study/scenario.hpp"
 
 namespace tw {
 namespace {
 
 constexpr size_t kMostPoints = 1000000;
 
-// How many values an axis has; 0 where its columns disagree.
-size_t length_of(const StudyAxis& axis) {
-  size_t length = 0;
-  for (const auto& [pointer, values] : axis.set) {
-    if (values.empty() || (length != 0 && values.size() != length)) return 0;
-    length = values.size();
-  }
-  return length;
+using nlohmann::json;
+
+const ObjectInfo& scenario_info() {
+  return description<Scenario>().info();
 }
 
-void check_study(const Study& study, const ReadContext& root) {
-  size_t points = 1;
-  std::set<std::string> seen;
-  for (size_t i = 0; i < study.axes.size(); ++i) {
-    const StudyAxis& axis = study.axes[i];
-    const ReadContext at = root.at("axes").at(i).at("set");
-    if (axis.set.empty()) at.fault("nothing changes", "at least one pointer with its values");
-    size_t length = 0;
-    std::string first;
-    for (const auto& [pointer, values] : axis.set) {
-      if (pointer.empty() || pointer.front() != '/')
-        at.at(pointer).fault("is not a JSON pointer", "such as \"/plan/nodes\"");
-      if (!seen.insert(pointer).second) at.at(pointer).fault("changes on two axes", "each input on one axis");
-      if (values.empty()) at.at(pointer).fault("has no values", "at least one");
-      if (length != 0 && values.size() != length)
-        at.at(pointer).fault(fmt::format("{} values beside {} of {}", values.size(), length, first),
-                             "columns that change together have as many values each");
-      if (length == 0) length = values.size(), first = pointer;
+// The declared type of what a pointer names. Where it names nothing, reading it as an override says so, with what may
+// have been meant.
+const TypeInfo* known_type(const std::string& pointer, const std::string& scenario, const ReadContext& at) {
+  if (const TypeInfo* type = type_at(scenario_info(), pointer)) return type;
+  Faults faults;
+  Document::load(scenario, scenario_info(), {pointer + "=null"}, faults);
+  std::string what = "names nothing", allowed = "a pointer into the scenario, such as \"/plan/nodes\"";
+  for (const Fault& fault : faults.list())
+    if (fault.file == "--set") what = fault.what, allowed = fault.allowed;
+  at.fault(what, allowed);
+  return nullptr;
+}
+
+StudyValues values_of_set(const StudyAxis& axis, const std::string& scenario, const ReadContext& at) {
+  StudyValues out;
+  size_t length = 0;
+  for (const auto& [pointer, column] : axis.set) {
+    const ReadContext here = at.at(pointer);
+    if (pointer.empty() || pointer.front() != '/') {
+      here.fault("is not a JSON pointer", "such as \"/plan/nodes\"");
+      continue;
     }
-    points *= std::max<size_t>(1, length);
-    if (points > kMostPoints) {
-      root.at("axes").fault("more than a million points", "fewer values, or several studies");
-      return;
+    const TypeInfo* type = known_type(pointer, scenario, here);
+    if (type == nullptr) continue;
+    const size_t before = at.faults->size();
+    std::vector<std::string> texts;
+    if (column.range) {
+      texts = range_values(*column.range, *type, here);
+    } else {
+      for (size_t i = 0; i < column.values.size(); ++i) {
+        check_value(column.values[i].text, *type, here.at(i));
+        texts.push_back(column.values[i].text);
+      }
+      if (texts.empty()) here.fault("has no values", "at least one");
     }
+    if (at.faults->size() != before) continue;
+    if (!out.pointers.empty() && texts.size() != length) {
+      here.fault(fmt::format("{} values beside {} of {}", texts.size(), length, out.pointers.front()),
+                 "columns that change together have as many values each");
+      continue;
+    }
+    length = texts.size();
+    out.pointers.push_back(pointer);
+    out.rows.resize(length);
+    for (size_t i = 0; i < length; ++i) out.rows[i].push_back(texts[i]);
   }
+  return out;
+}
+
+StudyValues values_of_csv(const StudyAxis& axis, const std::string& study_file, const std::string& scenario,
+                          const ReadContext& at) {
+  StudyValues out;
+  const auto found = find_input_file(axis.csv, study_file);
+  if (!found) {
+    at.fault(fmt::format("there is no file \"{}\"", axis.csv), "a CSV beside the study, pointers in its first line");
+    return out;
+  }
+  try {
+    const CsvTable table = CsvTable::load(*found);
+    const auto fault = [&](const std::string& place, const Fault& f) {
+      at.faults->add({*found, place, f.what, f.allowed});
+    };
+    std::vector<const TypeInfo*> types;
+    for (const std::string& column : table.columns()) {
+      Faults mine;
+      const ReadContext here{at.document, "", &mine, {}};
+      if (column.empty() || column.front() != '/')
+        here.fault("is not a JSON pointer", "such as \"/plan/nodes\", one a column");
+      else
+        types.push_back(known_type(column, scenario, here));
+      for (const Fault& f : mine.list()) fault(fmt::format("column {}", column), f);
+      out.pointers.push_back(column);
+    }
+    if (types.size() != out.pointers.size() || std::count(types.begin(), types.end(), nullptr) > 0) return {};
+    for (size_t row = 0; row < table.rows(); ++row) {
+      std::vector<std::string> texts;
+      for (size_t k = 0; k < types.size(); ++k) {
+        texts.push_back(json_of_cell(table.text(row, out.pointers[k]), *types[k]));
+        if (texts.back().empty()) continue;
+        Faults mine;
+        check_value(texts.back(), *types[k], {at.document, "", &mine, {}});
+        for (const Fault& f : mine.list()) fault(fmt::format("row {}, column {}", row + 1, out.pointers[k]), f);
+      }
+      out.rows.push_back(std::move(texts));
+    }
+    if (out.rows.empty()) at.fault(fmt::format("{} holds no case", *found), "a line of pointers, then a case a line");
+  } catch (const InputError& error) {
+    for (const Fault& f : error.faults()) at.faults->add(f);
+  }
+  return out;
+}
+
+void check_study(const Study& study, const std::vector<StudyValues>& axes, const ReadContext& root) {
+  if (axes.empty() && study.seeds.empty())
+    root.fault("an empty study: neither \"axes\" nor \"seeds\" is given", "at least one input with its values");
+  double points = std::max<double>(1, static_cast<double>(study.seeds.size()));
+  std::set<std::string> seen;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const ReadContext at = root.at("axes").at(i);
+    for (const std::string& pointer : axes[i].pointers)
+      if (!seen.insert(pointer).second) at.at("set").at(pointer).fault("changes on two axes", "each input on one axis");
+    points *= static_cast<double>(std::max<size_t>(1, axes[i].rows.size()));
+  }
+  if (points > kMostPoints)
+    root.at("axes").fault(fmt::format("{:.0f} points, more than a million", points),
+                          "fewer values, or several studies");
   for (size_t i = 0; i < study.figures.size(); ++i) {
     const StudyFigure& figure = study.figures[i];
     const ReadContext at = root.at("figures").at(i);
@@ -65,31 +143,96 @@ void check_study(const Study& study, const ReadContext& root) {
   }
 }
 
+// What values that stand for whole parts of the scenario draw in from files, so that a resumed study sees that one of
+// them changed.
+void add_parts(LoadedStudy& loaded, const ReadContext& root) {
+  for (size_t i = 0; i < loaded.axes.size(); ++i) {
+    const StudyValues& axis = loaded.axes[i];
+    for (size_t k = 0; k < axis.pointers.size(); ++k) {
+      const TypeInfo* type = type_at(scenario_info(), axis.pointers[k]);
+      if (type->kind != TypeInfo::Kind::object && type->kind != TypeInfo::Kind::array &&
+          type->kind != TypeInfo::Kind::map)
+        continue;
+      for (const auto& row : axis.rows) {
+        const std::string name = axis.pointers[k] + "=" + row[k];
+        if (row[k].empty() || row[k] == "null" || loaded.identity.count(name) > 0) continue;
+        std::vector<std::string> set = loaded.study.set;
+        set.push_back(name);
+        Faults faults;
+        const Document d = Document::load(loaded.scenario_file, scenario_info(), set, faults);
+        for (const Fault& f : faults.list())
+          if (f.file == "--set" || f.file == "--set " + axis.pointers[k])
+            root.at("axes").at(i).at("set").at(axis.pointers[k]).fault(f.what, f.allowed);
+          else
+            root.faults->add(f);
+        if (faults.empty())
+          loaded.identity[name] = sha256_hex(d.root().at(json::json_pointer(axis.pointers[k])).dump());
+      }
+    }
+  }
+}
+
+void add_identity(LoadedStudy& loaded, const std::string& scenario_inputs) {
+  const Study& s = loaded.study;
+  auto& id = loaded.identity;
+  id["trainwatt"] = TW_VERSION;
+  id["scenario"] = scenario_inputs;
+  id["seed"] = std::to_string(s.seed), id["runs"] = std::to_string(s.runs), id["level"] = std::to_string(s.level);
+  id["seeds"] = json(s.seeds).dump(), id["where"] = json(s.where).dump();
+  std::string skip;
+  for (const StudySkip what : s.skip) skip += choice_name(what) + " ";
+  id["skip"] = skip;
+  json axes = json::array();
+  for (const StudyValues& axis : loaded.axes) axes.push_back({{"pointers", axis.pointers}, {"rows", axis.rows}});
+  id["axes"] = axes.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
 }  // namespace
 
-void Codec<StudyValue>::read(StudyValue& out, const nlohmann::json& j, const ReadContext&) {
-  out.text = j.dump();
+size_t LoadedStudy::points() const {
+  size_t count = std::max<size_t>(1, study.seeds.size());
+  for (const StudyValues& axis : axes) count *= axis.rows.size();
+  return count;
 }
 
-std::string plain_value(const std::string& json_text) {
-  if (json_text.size() < 2 || json_text.front() != '"') return json_text;
-  return nlohmann::json::parse(json_text).get<std::string>();
-}
-
-std::vector<StudyPoint> points_of(const Study& study) {
-  std::vector<StudyPoint> points{{}};
-  for (const StudyAxis& axis : study.axes) {
-    const size_t length = length_of(axis);
-    std::vector<StudyPoint> more;
-    for (const StudyPoint& point : points)
-      for (size_t i = 0; i < length; ++i) {
-        StudyPoint next = point;
-        for (const auto& [pointer, values] : axis.set) next.values[pointer] = values[i].text;
-        more.push_back(std::move(next));
-      }
-    points = std::move(more);
+StudyPoint LoadedStudy::point(size_t index) const {
+  StudyPoint p;
+  p.seed = study.seed;
+  if (!study.seeds.empty()) {
+    p.seed = study.seeds[index % study.seeds.size()];
+    p.values["seed"] = std::to_string(p.seed);
+    index /= study.seeds.size();
   }
-  return points;
+  for (size_t i = axes.size(); i-- > 0;) {
+    const auto& row = axes[i].rows[index % axes[i].rows.size()];
+    index /= axes[i].rows.size();
+    for (size_t k = 0; k < row.size(); ++k)
+      if (!row[k].empty()) p.values[axes[i].pointers[k]] = row[k];
+  }
+  return p;
+}
+
+std::vector<std::string> LoadedStudy::columns() const {
+  std::vector<std::string> list;
+  for (const StudyValues& axis : axes) list.insert(list.end(), axis.pointers.begin(), axis.pointers.end());
+  if (!study.seeds.empty()) list.emplace_back("seed");
+  return list;
+}
+
+std::string left_out(const LoadedStudy& loaded, const StudyPoint& point) {
+  std::map<std::string, const TypeInfo*> types;
+  for (const auto& [pointer, value] : point.values) types[pointer] = type_at(scenario_info(), pointer);
+  for (const StudyCondition& c : loaded.where)
+    if (!meets(c, point.values, types)) return "left out by \"" + c.text + "\"";
+  return "";
+}
+
+Study study_from_canonical(const std::string& text) {
+  Faults faults;
+  const Document document = Document::from_text(text, "study", description<Study>().info(), {}, faults);
+  Study study = read<Study>(document, faults);
+  faults.throw_if_any();
+  return study;
 }
 
 LoadedStudy load_study(const std::string& file, const std::vector<std::string>& overrides, Faults& faults) {
@@ -99,54 +242,56 @@ LoadedStudy load_study(const std::string& file, const std::vector<std::string>& 
   const Document document = Document::load(file, description<Study>().info(), overrides, mine);
   loaded.study = read<Study>(document, mine);
   const ReadContext root{&document, "", &mine, {}};
-  if (document.complete() && mine.empty()) check_study(loaded.study, root);
-  if (document.complete() && mine.empty()) {
-    const auto found = find_input_file(loaded.study.scenario, document.origin("/scenario").file);
+  const Study& study = loaded.study;
+  const auto good = [&] { return document.complete() && mine.empty(); };
+  if (good()) {
+    const auto found = find_input_file(study.scenario, document.origin("/scenario").file);
     if (found)
       loaded.scenario_file = *found;
     else
-      root.at("scenario")
-          .fault(fmt::format("there is no file \"{}\"", loaded.study.scenario), suggest_file(loaded.study.scenario));
+      root.at("scenario").fault(fmt::format("there is no file \"{}\"", study.scenario), suggest_file(study.scenario));
   }
   // The scenario without any change has to be right; a point that is not becomes a row with its error.
-  if (!loaded.scenario_file.empty()) load_scenario(loaded.scenario_file, loaded.study.set, mine);
+  if (good()) load_scenario(loaded.scenario_file, study.set, mine);
+  if (good()) {
+    for (size_t i = 0; i < study.axes.size(); ++i) {
+      const StudyAxis& axis = study.axes[i];
+      const ReadContext at = root.at("axes").at(i);
+      if (axis.set.empty() == axis.csv.empty())
+        at.fault(axis.csv.empty() ? "nothing changes" : "both \"set\" and \"csv\" are given",
+                 "pointers with their values, or a CSV of cases");
+      else if (axis.csv.empty())
+        loaded.axes.push_back(values_of_set(axis, loaded.scenario_file, at.at("set")));
+      else
+        loaded.axes.push_back(
+            values_of_csv(axis, document.origin(at.pointer + "/csv").file, loaded.scenario_file, at.at("csv")));
+    }
+    if (good()) check_study(study, loaded.axes, root);
+  }
+  if (good()) {
+    std::map<std::string, const TypeInfo*> types;
+    for (const std::string& pointer : loaded.columns()) types[pointer] = type_at(scenario_info(), pointer);
+    for (size_t i = 0; i < study.where.size(); ++i)
+      if (auto condition = parse_condition(study.where[i], types, root.at("where").at(i)))
+        loaded.where.push_back(std::move(*condition));
+  }
+  if (good()) {
+    add_parts(loaded, root);
+    add_identity(loaded, Document::load(loaded.scenario_file, scenario_info(), study.set, mine).canonical());
+    loaded.canonical = document.canonical();
+  }
+  // What one value at a time cannot show: a pointer into a list that is not there.
+  if (good()) {
+    std::vector<std::string> set = study.set;
+    for (const auto& [pointer, value] : loaded.point(0).values)
+      if (pointer != "seed") set.push_back(pointer + "=" + value);
+    Faults first;
+    Document::load(loaded.scenario_file, scenario_info(), set, first);
+    for (const Fault& f : first.list())
+      if (f.file == "--set") root.at("axes").fault(fmt::format("{}: {}", f.place, f.what), f.allowed);
+  }
   for (const Fault& fault : mine.list()) faults.add(fault);
   return loaded;
-}
-
-std::vector<Outcome> run_study(const LoadedStudy& loaded, const std::vector<StudyPoint>& points, int jobs,
-                               double deadline_s, const std::function<void(size_t, size_t)>& progress) {
-  ChildOptions children;
-  children.jobs = jobs;
-  children.deadline_s = deadline_s;
-  children.progress = progress;
-  const Study& study = loaded.study;
-  const auto answers = in_children(
-      points.size(),
-      [&](size_t i) {
-        std::vector<std::string> set = study.set;
-        for (const auto& [pointer, value] : points[i].values) set.push_back(pointer + "=" + value);
-        Faults faults;
-        const LoadedScenario scenario = load_scenario(loaded.scenario_file, set, faults);
-        faults.throw_if_any();
-        return to_bytes(simulate(scenario, {study.seed, study.runs, study.level}));
-      },
-      children);
-  std::vector<Outcome> outcomes;
-  for (const ChildResult& answer : answers) {
-    Outcome o;
-    if (answer.error.empty()) {
-      o.result = from_bytes(answer.value);
-      o.result.timeline = {};  // points are many
-      o.result.series = {};
-    } else {
-      o.result.scenario = study.name;
-      o.result.error = answer.error;
-      o.exit_code = static_cast<int>(answer.code);
-    }
-    outcomes.push_back(std::move(o));
-  }
-  return outcomes;
 }
 
 }  // namespace tw

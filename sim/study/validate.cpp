@@ -29,6 +29,7 @@ constexpr Quantity kQuantities[] = {
     {"eval_first_s", "s", [](const Result& r) { return r.run.eval_first_s; }},
     {"first_step_s", "s", [](const Result& r) { return r.run.first_step_s; }},
     {"run_s", "s", [](const Result& r) { return r.run.time_to_train_s.mean; }},
+    {"olympic_s", "s", [](const Result& r) { return r.run.time_to_train_s.olympic; }},
     {"official_s", "s", [](const Result& r) { return r.run.time_to_train_s.official; }},
     {"samples", "samples", [](const Result& r) { return r.run.samples; }},
     {"steady_w", "W", [](const Result& r) { return r.power.steady; }},

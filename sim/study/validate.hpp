@@ -63,7 +63,7 @@ struct SuiteCase {
 struct Suite {
   std::string name;
   std::string description;
-  int runs = 1;
+  int runs = 0;
   std::vector<std::string> set;
   std::vector<SuiteCase> cases;
   std::vector<SuiteTable> tables;
@@ -73,7 +73,8 @@ struct Suite {
     d.object("suite", "Measured rows that the simulator is held against.");
     d.required("name", &Suite::name, "name of the suite");
     d.optional("description", &Suite::description, "what is measured, and what was fitted");
-    d.optional("runs", &Suite::runs, "seeded runs that a prediction is the mean of", between(1, 10000));
+    d.optional("runs", &Suite::runs,
+               "seeded runs that a prediction is taken over; 0: as many as each scenario asks for", between(0, 10000));
     d.optional("set", &Suite::set, "overrides of all scenarios, /pointer=value");
     d.optional("cases", &Suite::cases, "scenarios and their rows");
     d.optional("tables", &Suite::tables, "cases generated from tables of measurements");

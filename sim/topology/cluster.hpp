@@ -88,11 +88,16 @@ struct Storage {
   Bandwidth write_bandwidth;
   std::string network = "ethernet";
   std::string source;
+  Bytes capacity;            // 0: not known, nothing is refused
+  Bandwidth node_bandwidth;  // of one node's storage adapters, one direction; 0: no limit of their own
   static void describe(Description<Storage>& d) {
     d.object("storage", "Storage as the whole cluster shares it.");
     d.required("read_bandwidth", &Storage::read_bandwidth, "peak read bandwidth of the cluster", above(0));
     d.required("write_bandwidth", &Storage::write_bandwidth, "peak write bandwidth of the cluster", above(0));
     d.optional("network", &Storage::network, "the network it is reached over");
+    d.optional("capacity", &Storage::capacity, "what it holds; absent: anything");
+    d.optional("node_bandwidth", &Storage::node_bandwidth,
+               "of the storage adapters of one node, one direction; absent: no limit of their own");
     d.optional("source", &Storage::source, "where the numbers come from");
   }
 };

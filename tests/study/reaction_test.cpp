@@ -141,3 +141,21 @@ TEST_CASE("levels 1 and 2 of a whole scenario agree to 1e-9 without noise") {
                                           "/run/steps=3"};
   CHECK(*result(kLlama, pipeline, two).step.time_s == Approx(*result(kLlama, pipeline).step.time_s).epsilon(1e-9));
 }
+
+TEST_CASE("kernel tables follow another peak or memory bandwidth, and the result says that they are transferred") {
+  const std::string at = "/cluster/node/accelerator/";
+  const Result base = result(k8);
+  const Result memory = result(k8, {at + "memory_bandwidth=6.7 TB/s"}), peak = result(k8, {at + "peak_fp8=3958 TFLOP/s"});
+  CHECK(memory.step.breakdown_s.compute < base.step.breakdown_s.compute);
+  CHECK(peak.step.breakdown_s.compute < base.step.breakdown_s.compute);
+  const auto says = [](const Result& r) {
+    return std::any_of(r.warnings.begin(), r.warnings.end(),
+                       [](const std::string& w) { return w.find("transferred") != std::string::npos; });
+  };
+  CHECK_FALSE(says(base));
+  CHECK(says(memory));
+  // The figure that stands there already changes nothing.
+  const Result same = result(k8, {at + "memory_bandwidth=3.35 TB/s"});
+  CHECK(*same.step.time_s == *base.step.time_s);
+  CHECK_FALSE(says(same));
+}

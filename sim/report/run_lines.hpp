@@ -1,0 +1,15 @@
+// The part of the text table that tells how the run went: time and its spread, evaluations, checkpoints, failures.
+#pragma once
+
+#include <string>
+
+#include "study/result.hpp"
+
+namespace tw::report {
+
+std::string run_lines(const Result& result);
+
+// "12 s", "1.53 h", "20.4 days": the unit that suits.
+std::string span_text(double value_s);
+
+}  // namespace tw::report

@@ -1,0 +1,89 @@
+// Failures that interrupt a run: how often each kind of component fails, what a restart costs, and which checkpoint
+// interval loses least.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/describe.hpp"
+#include "core/random.hpp"
+#include "core/units.hpp"
+
+namespace tw {
+
+// A profile, shared by all scenarios on like machines (models/reliability/*.json).
+struct Reliability {
+  std::string name;
+  std::optional<Time> gpu_mtbf, nic_mtbf, node_mtbf, link_mtbf, switch_mtbf, software_mtbf;
+  Time detect = seconds(600), reschedule = seconds(60);
+  Time repair = seconds(86400);
+  std::string source;
+  static void describe(Description<Reliability>& d) {
+    d.object("reliability", "Mean times between failures that interrupt a job, and what a restart costs.");
+    d.required("name", &Reliability::name, "name of the profile");
+    d.optional("gpu_mtbf", &Reliability::gpu_mtbf, "of one accelerator with its memory; absent: never", above(0));
+    d.optional("nic_mtbf", &Reliability::nic_mtbf, "of one adapter of the training fabric", above(0));
+    d.optional("node_mtbf", &Reliability::node_mtbf, "of the rest of a node: host, storage, power supply", above(0));
+    d.optional("link_mtbf", &Reliability::link_mtbf, "of one cable of a node's adapters with its optics", above(0));
+    d.optional("switch_mtbf", &Reliability::switch_mtbf, "of one switch that carries the job's traffic", above(0));
+    d.optional("software_mtbf", &Reliability::software_mtbf,
+               "of the software on one node: crashes and hangs of the job that no hardware causes", above(0));
+    d.optional("detect", &Reliability::detect, "from a failure until the job is stopped, diagnosis included");
+    d.optional("reschedule", &Reliability::reschedule,
+               "until the job starts again; its initialisation and the restore of the checkpoint follow");
+    d.optional("repair", &Reliability::repair, "until a node that failed is back as a spare");
+    d.optional("source", &Reliability::source, "where the numbers come from");
+  }
+};
+
+enum class Component { gpu, nic, node, link, switch_, software };
+constexpr std::array<std::string_view, 6> kComponentNames{"gpu", "nic", "node", "link", "switch", "software"};
+// Whether the node goes with it, so that a spare has to take its place.
+bool takes_node(Component c);
+
+// Failures a second of each kind, for a job of so many components.
+struct FailureRates {
+  std::array<double, kComponentNames.size()> per_s{};
+  double total() const;  // 1 / MTBF of the job
+};
+FailureRates failure_rates(const Reliability& reliability, int nodes, int gpus_per_node, int nics_per_node,
+                           double switches);
+
+// The failures of one seeded run, in the order they fall. Times count only while the job runs: a job that is down does
+// not fail again.
+class FailureSource {
+ public:
+  FailureSource(const FailureRates& rates, uint64_t seed);
+  double next_gap_s();  // running time until the next failure; infinite without any
+  Component next_kind();
+
+ private:
+  FailureRates rates_;
+  SplitMix64 stream_;
+};
+
+// Optimal interval between checkpoints of cost `write_s` for failures every `mtbf_s`, from the end of one to the
+// beginning of the next (Daly 2006, "A higher order estimate of the optimum checkpoint interval"; its first term is
+// Young's, 1974).
+double daly_interval_s(double write_s, double mtbf_s);
+
+// One interval and the share of time that is training which counts.
+struct IntervalTrial {
+  double interval_s = 0, goodput = 0;
+};
+
+// The cycle of training, checkpoints and failures as events, over `failures` failures: work since the last complete
+// checkpoint is lost, then `restart_s` passes. `blocked_s`: training waits that long for a checkpoint, which is
+// complete after write_s. The share of time that is training which counts.
+double interval_goodput(double interval_s, double write_s, double blocked_s, double restart_s, double mtbf_s,
+                        uint64_t seed, int failures = 20000);
+
+// The same for a row of intervals, whole steps, around Daly's. The best trial comes first.
+std::vector<IntervalTrial> try_intervals(double write_s, double blocked_s, double restart_s, double mtbf_s,
+                                         double step_s, uint64_t seed, int failures = 20000);
+
+}  // namespace tw

@@ -1,0 +1,91 @@
+#include "run/step_source.hpp"
+
+#include <algorithm>
+
+namespace tw {
+namespace {
+
+constexpr size_t kNoisyPipelineSteps = 8;  // simulated with noise; later steps draw one of them
+constexpr size_t kReplayedSteps = 4096;    // of long runs of single stages, the same
+constexpr uint64_t kExactDraws = 400000;
+
+double drawn_from(const std::vector<double>& values, uint64_t seed, uint64_t index) {
+  auto stream = random_stream(seed, "replayed step", index);
+  return values[static_cast<size_t>(uniform(stream) * static_cast<double>(values.size()))];
+}
+
+}  // namespace
+
+StepSource::StepSource(const RunModel& model, network::Engine& engine, const SeriesRun& series)
+    : model_(model), engine_(engine), series_(series) {
+  const StepPlan& plan = model.step;
+  const PassCost& c = plan.cost.front();
+  if (plan.meet_every_visit) {
+    forward_ = noise_of(plan.noise, c.forward.device_s(), c.forward.host_s - plan.run_ahead_s, plan.nodes_per_member);
+    backward_ =
+        noise_of(plan.noise, c.backward.device_s(), c.backward.host_s - plan.run_ahead_s, plan.nodes_per_member);
+  } else {
+    const double n = plan.micro_batches;
+    forward_ = noise_of(plan.noise, n * (c.forward.device_s() + c.backward.device_s()),
+                        n * (c.forward.host_s + c.backward.host_s) - plan.run_ahead_s, plan.nodes_per_member);
+  }
+  const uint64_t draws = plan.meet_every_visit ? 2 * static_cast<uint64_t>(std::max(1, plan.micro_batches)) : 1;
+  exact_steps_ = std::max<uint64_t>(kReplayedSteps, kExactDraws / draws);
+}
+
+double StepSource::jitter_s(uint64_t index) {
+  if (silent()) return 0;
+  if (model_.step.stages > 1 || model_.replicas > 1) return pipelined(index);
+  if (index >= exact_steps_) return drawn_from(replayed_, series_.seed, index);
+  const double jitter = replay(index);
+  if (replayed_.size() < kReplayedSteps) replayed_.push_back(jitter);
+  return jitter;
+}
+
+bool StepSource::silent() const {
+  const HostNoise& n = model_.step.noise;
+  return n.device_sigma <= 0 && n.host_sigma <= 0 && n.stalls_per_hour <= 0;
+}
+
+double StepSource::pipelined(uint64_t index) {
+  const bool own = series_.pool_seed == series_.seed || model_.replicas > 1;
+  const uint64_t seed = own ? series_.seed : series_.pool_seed;
+  std::vector<double>& pool = series_.pools != nullptr && model_.replicas == 1 ? (*series_.pools)[seed] : own_[seed];
+  const auto simulate_next = [&] {
+    pool.push_back(simulate_step(model_.step, model_.network, engine_, model_.replicas, seed, pool.size()).time_s -
+                   model_.quiet.time_s);
+  };
+  if (own) {
+    if (index == pool.size() && (pool.size() < kNoisyPipelineSteps || model_.replicas > 1)) simulate_next();
+    if (index < pool.size()) return pool[index];
+  } else {
+    while (pool.size() < kNoisyPipelineSteps) simulate_next();
+  }
+  return drawn_from(pool, series_.seed, index);
+}
+
+void fill_pools(const RunModel& model, network::Engine& engine, const std::vector<uint64_t>& seeds, NoisePools& pools) {
+  if (model.step.stages <= 1 || model.replicas > 1) return;
+  for (const uint64_t seed : seeds) {
+    SeriesRun any;
+    any.seed = seed + 1;  // not its own: the whole pool is simulated at the first draw
+    any.pool_seed = seed;
+    any.pools = &pools;
+    (void)StepSource(model, engine, any).jitter_s(0);
+  }
+}
+
+// One stage: every meeting adds its own draw, in the order of the visits (see simulate_step).
+double StepSource::replay(uint64_t index) const {
+  const StepPlan& plan = model_.step;
+  auto stream = random_stream(series_.seed, "step noise", index << 24U);
+  if (!plan.meet_every_visit) return draw_maximum(forward_, plan.members, stream);
+  double sum = 0;
+  for (int m = 0; m < plan.micro_batches; ++m) {
+    sum += draw_maximum(forward_, plan.members, stream);
+    sum += draw_maximum(backward_, plan.members, stream);
+  }
+  return sum;
+}
+
+}  // namespace tw

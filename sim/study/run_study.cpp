@@ -1,0 +1,278 @@
+#include "study/run_study.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
+#include <cmath>
+#include <cstring>
+
+#include "core/sum.hpp"
+#include "facility/facility.hpp"
+#include "network/process.hpp"
+#include "power/energy_window.hpp"
+#include "power/meter.hpp"
+#include "run/scoring.hpp"
+#include "run/step_source.hpp"
+
+namespace tw {
+namespace {
+
+constexpr int kPools = 8;   // seeds whose noisy pipeline steps all runs of a long series draw from
+constexpr int kPieces = 8;  // of a long series: a fixed number, so that results do not depend on the workers
+constexpr int kShortSeries = 24;
+constexpr double kZ95 = 1.959963984540054;  // of the normal distribution, two-sided
+
+Spread spread_of(std::vector<double> values) {
+  Spread s;
+  if (values.empty()) return s;
+  std::sort(values.begin(), values.end());
+  const auto n = static_cast<double>(values.size());
+  Sum sum, squares;
+  for (const double v : values) sum.add(v);
+  const double mean = sum.value() / n;
+  for (const double v : values) squares.add((v - mean) * (v - mean));
+  s.mean = mean;
+  if (values.size() > 1) s.sd = std::sqrt(squares.value() / (n - 1));
+  s.p5 = quantile(values, 0.05), s.p50 = quantile(values, 0.5), s.p95 = quantile(values, 0.95);
+  return s;
+}
+
+template <class Member>
+std::vector<double> values_of(const std::vector<RunSample>& samples, Member member) {
+  std::vector<double> values;
+  for (const RunSample& s : samples) values.push_back(s.*member);
+  return values;
+}
+
+std::vector<RunSample> play_range(const RunSeries& series, int begin, int end) {
+  std::vector<RunSample> samples;
+  for (int i = begin; i < end; ++i) {
+    SimulatedRun run = play_one(series, i);
+    const uint64_t seed = series.seed + static_cast<uint64_t>(i);
+    samples.push_back(sample_of(*series.scenario, run, supply(*series.scenario, std::move(run.timeline), seed)));
+  }
+  return samples;
+}
+
+static_assert(std::is_trivially_copyable_v<RunSample>);
+std::string bytes_of(const std::vector<RunSample>& samples) {
+  return {reinterpret_cast<const char*>(samples.data()), samples.size() * sizeof(RunSample)};
+}
+
+// The submission's factor, or the scorer's rule on the samples that the runs drew.
+double rcp_factor_of(const Scenario& s, const std::vector<RunSample>& samples, std::string& rule) {
+  if (s.run.mlperf_v4_0.rcp_factor) {
+    rule = "given";
+    return *s.run.mlperf_v4_0.rcp_factor;
+  }
+  if (!s.run.convergence || samples.size() < 3) return 1;
+  rule = "convergence data";
+  return rcp_factor(reference_samples(*s.run.convergence, s.plan.gbs),
+                    olympic_mean(values_of(samples, &RunSample::target_samples), 1));
+}
+
+// From a failure until training goes on, the interval in use, and what others would give.
+void fill_intervals(FailuresResult& f, const RunInputs& in, const RunModel& model, const RunPlan& run) {
+  const CheckpointCost cost = checkpoint_cost(in.step, *run.checkpoints);
+  const double blocked_s = run.checkpoints->asynchronous ? cost.snapshot_s : cost.write_s;
+  const double down_s = restart_s(in, cost.read_s), step_s = std::max(model.quiet.time_s, model.input.batch_s);
+  f.daly_interval_s = daly_interval_s(blocked_s, *f.mtbf_s);
+  const auto trials = try_intervals(cost.write_s, blocked_s, down_s, *f.mtbf_s, step_s, 1);
+  f.best_interval_s = trials.front().interval_s, f.best_goodput = trials.front().goodput;
+  const double present_s =
+      run.checkpoints->interval.value() > 0 ? run.checkpoints->interval.value() : run.checkpoints->every_steps * step_s;
+  f.present_goodput = interval_goodput(present_s, cost.write_s, blocked_s, down_s, *f.mtbf_s, 1);
+}
+
+}  // namespace
+
+double days_per_trillion_tokens(double tokens_per_s) {
+  return 1e12 / tokens_per_s / 86400;
+}
+
+double runs_needed(double relative_sd, double relative_error) {
+  const double runs = std::pow(kZ95 * relative_sd / relative_error, 2);
+  return std::max(1.0, std::ceil(runs - 1e-9));
+}
+
+SimulatedRun play_one(const RunSeries& series, int index) {
+  SeriesRun one;
+  one.seed = series.seed + static_cast<uint64_t>(index);
+  one.index = static_cast<size_t>(index);
+  one.pool_seed = series.seed + static_cast<uint64_t>(index % kPools);
+  one.pools = series.pools;
+  SimulatedRun run = play_run(*series.inputs, *series.model, *series.engine, one);
+  // The run counts its nodes from 0; here they get their places.
+  for (NodeGroup& group : run.timeline.groups)
+    for (int& node : group.nodes) node = (*series.placed)[static_cast<size_t>(node)];
+  return run;
+}
+
+RunSample sample_of(const Scenario& s, const SimulatedRun& run, const SuppliedRun& supplied) {
+  const Cluster& cluster = s.cluster;
+  const MlperfWindow& window = s.run.mlperf_v4_0;
+  const Timeline& t = supplied.timeline;
+  RunSample sample;
+  sample.time_s = t.run_end_s - t.run_begin_s;
+  sample.samples = run.samples, sample.target_samples = run.target_samples;
+  sample.goodput = sample.time_s > 0 ? run.useful_s / sample.time_s : 0;
+  sample.lost_s = run.rework_s + run.restart_s + supplied.lost_s;
+  const JobEnergy inside = job_energy(cluster, t, supplied.options, t.run_begin_s, t.run_end_s);
+  sample.nodes_dc_j = inside.nodes_dc_j, sample.rectifier_loss_j = inside.rectifier_loss_j;
+  const double from_s = t.run_begin_s - window.meter_before.value(), to_s = t.run_end_s + window.meter_after.value();
+  sample.meter_dc_j =
+      to_s - from_s == sample.time_s
+          ? inside.nodes_dc_j
+          : job_energy(cluster, t, supplied.options, from_s, to_s).nodes_dc_j * sample.time_s / (to_s - from_s);
+  return sample;
+}
+
+std::vector<RunSample> play_series(const RunSeries& series, RunSample first, int workers) {
+  std::vector<RunSample> samples{first};
+  if (series.runs <= kShortSeries) {
+    for (const RunSample& one : play_range(series, 1, series.runs)) samples.push_back(one);
+    return samples;
+  }
+  std::vector<uint64_t> seeds;
+  for (int k = 0; k < kPools; ++k) seeds.push_back(series.seed + static_cast<uint64_t>(k));
+  fill_pools(*series.model, *series.engine, seeds, *series.pools);
+  const auto begin_of = [&](size_t piece) {
+    return 1 + static_cast<int>(static_cast<size_t>(series.runs - 1) * piece / kPieces);
+  };
+  ChildOptions children;
+  children.jobs = workers;
+  const auto answers = in_children(
+      kPieces, [&](size_t piece) { return bytes_of(play_range(series, begin_of(piece), begin_of(piece + 1))); },
+      children);
+  for (const ChildResult& answer : answers) {
+    rethrow(answer);
+    const size_t count = answer.value.size() / sizeof(RunSample);
+    const size_t at = samples.size();
+    samples.resize(at + count);
+    if (count > 0) std::memcpy(&samples[at], answer.value.data(), count * sizeof(RunSample));
+  }
+  return samples;
+}
+
+Distribution time_distribution(const std::vector<RunSample>& samples, double rcp_factor) {
+  const Spread s = spread_of(values_of(samples, &RunSample::time_s));
+  Distribution d;
+  d.mean = s.mean, d.sd = s.sd, d.p5 = s.p5, d.p50 = s.p50, d.p95 = s.p95;
+  // The rule of MLPerf drops the fastest and the slowest; with fewer than three runs there is nothing to drop.
+  d.olympic = samples.size() < 3 ? *s.mean : olympic_mean(values_of(samples, &RunSample::time_s), 1);
+  d.official = *d.olympic * rcp_factor;
+  return d;
+}
+
+SeriesResult series_result(const Scenario& s, const std::vector<RunSample>& samples, Maybe network_w) {
+  SeriesResult r;
+  r.count = static_cast<int>(samples.size());
+  std::vector<double> dc, ac, facility, kg;
+  std::vector<ScoredRun> scored;
+  for (const RunSample& one : samples) {
+    PowerRun power;
+    power.run_end_s = one.time_s;
+    power.nodes_dc_j = one.nodes_dc_j, power.rectifier_loss_j = one.rectifier_loss_j;
+    const EnergyWindow window = run_window(power, network_w);
+    const FacilityEnergy building = facility_energy(s.site, window);
+    dc.push_back(window.total_dc_j.value_or(window.nodes_dc_j));
+    ac.push_back(window.total_ac_j.value_or(window.nodes_dc_j + window.rectifier_loss_j));
+    if (building.facility_j) facility.push_back(*building.facility_j);
+    if (building.kg_co2e) kg.push_back(*building.kg_co2e);
+    scored.push_back({one.time_s, one.meter_dc_j, network_w.value_or(0)});
+  }
+  r.samples = spread_of(values_of(samples, &RunSample::samples));
+  r.total_dc_j = spread_of(dc), r.total_ac_j = spread_of(ac), r.facility_j = spread_of(facility);
+  r.kg_co2e = spread_of(kg);
+  r.goodput = spread_of(values_of(samples, &RunSample::goodput));
+  r.lost_s = spread_of(values_of(samples, &RunSample::lost_s));
+  r.rcp_factor = rcp_factor_of(s, samples, r.rcp_rule);
+  if (samples.size() >= 3) r.official_dc_j = official_score(scored, 1, *r.rcp_factor).energy_j;
+  const Spread time = spread_of(values_of(samples, &RunSample::time_s));
+  if (time.sd && *time.mean > 0) {
+    const auto n = static_cast<double>(samples.size());
+    const double relative_sd = *time.sd / *time.mean;
+    const double t = boost::math::quantile(boost::math::students_t(n - 1), 0.975);
+    r.half_width_pct = 100 * t * relative_sd / std::sqrt(n);
+    r.needed_1pct = runs_needed(relative_sd, 0.01), r.needed_2pct = runs_needed(relative_sd, 0.02);
+    r.needed_5pct = runs_needed(relative_sd, 0.05);
+  }
+  return r;
+}
+
+RunResult run_result(const Scenario& s, const RunInputs& in, const RunModel& model, const SimulatedRun& run,
+                     const SuppliedRun& supplied, const StepResult& step) {
+  RunResult r;
+  r.steps = run.steps, r.samples = run.samples, r.evaluations = run.evaluations;
+  r.target_samples = run.target_samples;
+  if (run.evaluations > 0) r.eval_s = run.eval_s, r.eval_first_s = run.eval_first_s;
+  r.init_s = run.init_s, r.first_step_s = run.first_step_s, r.wait_s = run.wait_s;
+  r.checkpoint_s = run.checkpoint_s;
+  r.lost_s = run.rework_s + run.restart_s + supplied.lost_s;
+  const double time_s = supplied.timeline.run_end_s - supplied.timeline.run_begin_s;
+  r.goodput = time_s > 0 ? Maybe(run.useful_s / time_s) : std::nullopt;
+  r.slow_s = run.slow_s;
+  r.days = time_s / 86400;
+  if (step.tokens_per_s) {
+    r.days_per_1T_tokens = days_per_trillion_tokens(*step.tokens_per_s);
+    r.tokens = run.samples * static_cast<double>(s.training->sequence);
+    if (*r.tokens > 0) r.days_per_1T_tokens_effective = time_s / *r.tokens * 1e12 / 86400;
+  }
+  if (s.run.checkpoints) {
+    const CheckpointCost cost = checkpoint_cost(in.step, *s.run.checkpoints);
+    CheckpointResult& c = r.checkpoints;
+    c.bytes = cost.bytes, c.count = run.checkpoints, c.write_s = cost.write_s, c.read_s = cost.read_s;
+    c.blocked_s = s.run.checkpoints->asynchronous ? cost.snapshot_s : cost.write_s;
+    c.wait_s = run.checkpoint_wait_s, c.bottleneck = cost.bottleneck;
+    c.interval_s = s.run.checkpoints->interval.value() > 0 ? s.run.checkpoints->interval.value()
+                                                           : s.run.checkpoints->every_steps * run.step_s;
+  }
+  if (s.run.reliability) {
+    FailuresResult& f = r.failures;
+    f.count = run.failed(), f.rework_s = run.rework_s, f.restart_s = run.restart_s, f.spare_wait_s = run.spare_s;
+    for (size_t i = 0; i < kComponentNames.size(); ++i)
+      if (run.failures[i] > 0) f.by_component[std::string(kComponentNames[i])] = run.failures[i];
+    const double rate = job_failure_rates(in).total();
+    if (rate > 0) {
+      f.mtbf_s = 1 / rate;
+      if (s.run.checkpoints) fill_intervals(f, in, model, s.run);
+    }
+  }
+  if (model.input.batch_s > 0)
+    r.data.batch_s = model.input.batch_s, r.data.wait_s = run.input_s, r.data.bottleneck = model.input.bottleneck;
+  return r;
+}
+
+std::vector<std::string> run_warnings(const Scenario& s, const Result& result, const SimulatedRun& run) {
+  std::vector<std::string> warnings;
+  const RunResult& r = result.run;
+  if (s.run.convergence) {
+    const std::string extrapolated = convergence_warning(*s.run.convergence, s.plan.gbs);
+    if (!extrapolated.empty()) warnings.push_back(extrapolated);
+    if (!s.run.convergence->note.empty())
+      warnings.push_back(
+          fmt::format("samples are drawn from the reference runs of {}, which hold for the learning "
+                      "rates that those were tuned to",
+                      s.run.convergence->name));
+  }
+  if (run.evaluations_queue)
+    warnings.push_back(fmt::format(
+        "an evaluation takes {:.4g} s, longer than the time to the next one: evaluations wait for one another and the "
+        "run ends later; more evaluation nodes or a longer interval",
+        r.eval_s.value_or(0)));
+  if (r.data.wait_s.value_or(0) > 1e-3 * result.step.time_s.value_or(0))
+    warnings.push_back(
+        fmt::format("steps starve: a batch takes {:.4g} s to read, bound by {}, and a step waits {:.4g} s "
+                    "for it",
+                    *r.data.batch_s, r.data.bottleneck, *r.data.wait_s));
+  if (s.run.checkpoints && r.checkpoints.count.value_or(0) > 0 && *r.checkpoints.write_s > *r.checkpoints.interval_s)
+    warnings.push_back(fmt::format("a checkpoint takes {:.4g} s to write, longer than the {:.4g} s to the next one{}",
+                                   *r.checkpoints.write_s, *r.checkpoints.interval_s,
+                                   s.run.checkpoints->asynchronous ? ": checkpoints wait for one another" : ""));
+  if (s.run.reliability && !s.run.checkpoints)
+    warnings.push_back("failures without checkpoints: every failure sends the run back to its start");
+  return warnings;
+}
+
+}  // namespace tw

@@ -1,0 +1,54 @@
+// The time side of a simulated run: the seeded runs together (Monte-Carlo), checkpoints, failures, data.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "run/run_model.hpp"
+#include "study/power_study.hpp"
+#include "study/result.hpp"
+#include "study/scenario.hpp"
+
+namespace tw {
+
+// What all runs of a series share, by reference.
+struct RunSeries {
+  const Scenario* scenario = nullptr;
+  const RunInputs* inputs = nullptr;
+  const RunModel* model = nullptr;
+  network::Engine* engine = nullptr;
+  const std::vector<int>* placed = nullptr;  // nodes of the cluster, those that train first
+  uint64_t seed = 1;                         // of the first run
+  int runs = 1;
+  NoisePools* pools = nullptr;
+};
+
+// What is kept of each run: seconds, joules.
+struct RunSample {
+  double time_s = 0, samples = 0, target_samples = 0, goodput = 0, lost_s = 0;
+  double nodes_dc_j = 0, rectifier_loss_j = 0;
+  double meter_dc_j = 0;  // mean power of the meter file x run time, nodes alone
+};
+
+// Run `index` of the series, its nodes numbered as in the cluster.
+SimulatedRun play_one(const RunSeries& series, int index);
+RunSample sample_of(const Scenario& scenario, const SimulatedRun& run, const SuppliedRun& supplied);
+// The samples of all runs, `first` in front. Long series are cut into a fixed number of pieces, each in a process of
+// its own, `workers` at a time: the bytes do not depend on it.
+std::vector<RunSample> play_series(const RunSeries& series, RunSample first, int workers);
+
+// Over all runs. The olympic mean drops the fastest and the slowest; below three runs it is the mean.
+Distribution time_distribution(const std::vector<RunSample>& samples, double rcp_factor);
+SeriesResult series_result(const Scenario& scenario, const std::vector<RunSample>& samples, Maybe network_w);
+
+// Of the run that the result shows. The distribution of times is left out.
+RunResult run_result(const Scenario& scenario, const RunInputs& inputs, const RunModel& model, const SimulatedRun& run,
+                     const SuppliedRun& supplied, const StepResult& step);
+std::vector<std::string> run_warnings(const Scenario& scenario, const Result& result, const SimulatedRun& run);
+
+double days_per_trillion_tokens(double tokens_per_s);
+
+// Runs for a mean that is right to `relative_error` with 95 % certainty, when single runs scatter by `relative_sd`.
+double runs_needed(double relative_sd, double relative_error);
+
+}  // namespace tw

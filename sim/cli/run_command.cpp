@@ -71,7 +71,8 @@ void write_folder(const Console& console, const Arguments& a, const std::vector<
       if (cluster.nodes() <= kMostNodesDrawn) {
         const std::string svg = svg_text(build_fabric(cluster));
         if (svg != drawn)
-          write_file(in_folder(("topology-" + report::file_name_of(outcomes[i].result.scenario) + ".svg").c_str()), svg);
+          write_file(in_folder(("topology-" + report::file_name_of(outcomes[i].result.scenario) + ".svg").c_str()),
+                     svg);
         drawn = svg;
       }
       note(report::power_figure(folder, scenarios[i].scenario, outcomes[i].result));
@@ -121,7 +122,8 @@ ExitCode run(const Arguments& a, Console& console) {
   check_output_file("--telemetry", a.telemetry, faults);
   if (a.telemetry == "-") faults.add({"--telemetry", "", "telemetry cannot go to stdout", "a file, .sqlite or .csv"});
   std::vector<LoadedScenario> scenarios;
-  for (const std::string& file : a.scenarios) scenarios.push_back(load_scenario(file, a.set, faults, a.explain || !a.output.empty()));
+  for (const std::string& file : a.scenarios)
+    scenarios.push_back(load_scenario(file, a.set, faults, a.explain || !a.output.empty()));
   faults.throw_if_any();
   if (a.explain) {
     for (const LoadedScenario& s : scenarios) console.result(fmt::format("{}\n{}\n", s.scenario.name, s.explain));

@@ -60,9 +60,9 @@ ExitCode run(const Arguments& a, Console& console) {
   report::Reproduction how{{"trainwatt", "sweep", a.study}, loaded.study.seed, loaded.study.runs, loaded.study.level};
   for (const std::string& set : a.set) how.command.insert(how.command.end(), {"--set", set});
   how.command.insert(how.command.end(), {"-o", "out"});
-  write_file((std::filesystem::path(a.output) / "inputs.json").string(),
-             report::study_inputs_json(how, loaded,
-                                       load_scenario(loaded.scenario_file, loaded.study.set, faults, true)));
+  write_file(
+      (std::filesystem::path(a.output) / "inputs.json").string(),
+      report::study_inputs_json(how, loaded, load_scenario(loaded.scenario_file, loaded.study.set, faults, true)));
   write_sweep_outputs(console, a.output);
   tell(console, totals);
   return static_cast<ExitCode>(totals.code);

@@ -128,8 +128,8 @@ const std::vector<OutputKey>& output_keys() {
       {"run.failures.best_goodput", "1", "expected goodput at that interval"},
       {"run.failures.present_goodput", "1", "expected goodput at the interval of the scenario"},
       {"run.data", "", "null when data loading is not described"},
-      {"run.data.batch_s", "s", "the hosts' time to prepare the samples of one step"},
-      {"run.data.wait_s", "s", "waits for data; total of the run"},
+      {"run.data.batch_s", "s", "reading the batch of one step"},
+      {"run.data.wait_s", "s", "mean wait of a step for it"},
       {"run.data.bottleneck", "", "what bounds data loading"},
 
       {"runs.count", "1", "seeded runs that distributions are taken over"},
@@ -143,8 +143,8 @@ const std::vector<OutputKey>& output_keys() {
       {"runs.official_dc_j", "J", "olympic mean of the DC energy times the RCP factor"},
       {"runs.rcp_factor", "1", "factor of the score for converging faster than the reference"},
       {"runs.rcp_rule", "", "where that factor comes from"},
-      {"runs.half_width_95_pct", "%", "half width of the 95 % confidence interval of the mean time to train"},
-      {"runs.runs_needed_95.*", "1", "runs that bring that half width below 1, 2 or 5 %"},
+      {"runs.half_width_95_pct", "%", "how far the mean time to train may be off, with 95 % certainty"},
+      {"runs.runs_needed_95.*", "1", "runs for a mean that is right to 1, 2 and 5 %"},
 
       {"power.node_dc_w.mean", "W", "DC power of a node, mean over nodes and run"},
       {"power.node_dc_w.min", "W", "the node with the least mean"},
@@ -206,7 +206,8 @@ const std::vector<OutputKey>& output_keys() {
       {"energy.facility_per_sample_j", "J", "the building, a sample"},
       {"energy.facility_per_token_j", "J", "the building, a token"},
       {"energy.nodes_parts_j.*", "J",
-       "the nodes' energy by part; names with gpu_ are activities of the GPUs, their sum and the others' is nodes_dc_j"},
+       "the nodes' energy by part; names with gpu_ are activities of the GPUs, their sum and the others' is "
+       "nodes_dc_j"},
 
       {"energy_mlperf_v4_0.nodes_dc_j", "J", "DC energy of the nodes; window of the score"},
       {"energy_mlperf_v4_0.network_j", "J", "energy of the job's share of the switches; window of the score"},
@@ -268,8 +269,10 @@ std::string outputs_markdown() {
       "# Outputs: every key of the result JSON\n\n"
       "Made by `trainwatt schema --markdown docs/reference`; a test holds it against the program.\n\n"
       "`trainwatt run SCENARIO... --json FILE` writes an array, an object for each scenario in the order of the\n"
-      "arguments. Values are in SI units; a key that does not apply is null. Keys are added, never renamed. `sweep.csv`\n"
-      "has the same keys as its columns, joined by dots. `[]` stands for each element of a list, `*` for each key of a\n"
+      "arguments. Values are in SI units; a key that does not apply is null. Keys are added, never renamed. "
+      "`sweep.csv`\n"
+      "has the same keys as its columns, joined by dots. `[]` stands for each element of a list, `*` for each key of "
+      "a\n"
       "map.\n";
   std::string part;
   for (const OutputKey& key : output_keys()) {

@@ -21,7 +21,8 @@ json parsed(const std::string& path) {
   try {
     return json::parse(read_file(path));
   } catch (const json::exception& e) {
-    throw InputError({{path, "", "is not what trainwatt wrote: it is no JSON", "a folder made by run, sweep or validate with -o"}});
+    throw InputError(
+        {{path, "", "is not what trainwatt wrote: it is no JSON", "a folder made by run, sweep or validate with -o"}});
   }
 }
 
@@ -70,14 +71,16 @@ std::string origins_html(const json& inputs) {
     std::vector<std::vector<HtmlCell>> own, all;
     for (const json& v : s["values"]) {
       const std::string origin = v.value("origin", "");
-      const std::vector<HtmlCell> row{{v.value("pointer", ""), "", ""}, {v.value("value", ""), "", ""}, {origin, "", ""}};
+      const std::vector<HtmlCell> row{
+          {v.value("pointer", ""), "", ""}, {v.value("value", ""), "", ""}, {origin, "", ""}};
       if (origin == file || origin.rfind(file + " ", 0) == 0 || origin.rfind("--set", 0) == 0) own.push_back(row);
       all.push_back(row);
     }
     out += fmt::format("<h3>{}</h3>\n<p>{}</p>\n", html_text(name), html_text(s.value("description", "")));
     out += html_table("", {"input", "value", "from"}, own);
-    out += html_details(fmt::format("All {} values in effect, with those of the files drawn in and defaults", all.size()),
-                        html_table("", {"input", "value", "from"}, all));
+    out +=
+        html_details(fmt::format("All {} values in effect, with those of the files drawn in and defaults", all.size()),
+                     html_table("", {"input", "value", "from"}, all));
   }
   return out;
 }
@@ -119,11 +122,12 @@ std::string output_text(const std::string& path, double value) {
 std::string merits_html(const std::vector<std::pair<std::string, HtmlCell>>& merits) {
   std::string out = "<div class=\"figures-of-merit\">\n";
   for (const auto& [label, cell] : merits)
-    out += fmt::format("<div class=\"merit\"><b{}>{}</b><span>{}</span></div>\n",
-                       cell.exact.empty() ? ""
-                                          : fmt::format(" data-key=\"{}\" data-value=\"{}\" title=\"{}\"",
-                                                        html_text(cell.key), html_text(cell.exact), html_text(cell.exact)),
-                       html_text(cell.text), html_text(label));
+    out +=
+        fmt::format("<div class=\"merit\"><b{}>{}</b><span>{}</span></div>\n",
+                    cell.exact.empty() ? ""
+                                       : fmt::format(" data-key=\"{}\" data-value=\"{}\" title=\"{}\"",
+                                                     html_text(cell.key), html_text(cell.exact), html_text(cell.exact)),
+                    html_text(cell.text), html_text(label));
   return out + "</div>\n";
 }
 

@@ -21,7 +21,8 @@ struct PageFigure {
 };
 std::string figures_html(const std::string& folder, const std::vector<PageFigure>& figures);
 std::string origins_html(const nlohmann::ordered_json& inputs);
-std::string reproduce_html(const nlohmann::ordered_json& inputs, const std::vector<std::pair<std::string, std::string>>& hashes);
+std::string reproduce_html(const nlohmann::ordered_json& inputs,
+                           const std::vector<std::pair<std::string, std::string>>& hashes);
 std::string navigation_html(const std::vector<std::pair<std::string, std::string>>& sections);  // id, title
 
 // A number of an output key in its unit, for people.
@@ -30,8 +31,10 @@ std::string output_text(const std::string& path, double value);
 // Cards with the most important numbers: label, cell.
 std::string merits_html(const std::vector<std::pair<std::string, HtmlCell>>& merits);
 
-std::string run_page(const std::string& folder, const nlohmann::ordered_json& results, const nlohmann::ordered_json& inputs);
+std::string run_page(const std::string& folder, const nlohmann::ordered_json& results,
+                     const nlohmann::ordered_json& inputs);
 std::string study_page(const std::string& folder, const nlohmann::ordered_json& inputs);
-std::string validation_page(const std::string& folder, const nlohmann::ordered_json& suites, const nlohmann::ordered_json& inputs);
+std::string validation_page(const std::string& folder, const nlohmann::ordered_json& suites,
+                            const nlohmann::ordered_json& inputs);
 
 }  // namespace tw::report

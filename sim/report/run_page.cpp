@@ -62,7 +62,8 @@ std::string summary_html(const json& results) {
   for (const Merit& m : kMerits) {
     bool some = false;
     for (const json& r : results)
-      some = some || (!failed(r) && r.contains(json::json_pointer(m.pointer)) && !r[json::json_pointer(m.pointer)].is_null());
+      some = some ||
+             (!failed(r) && r.contains(json::json_pointer(m.pointer)) && !r[json::json_pointer(m.pointer)].is_null());
     // Tokens say more than samples where there are tokens.
     if (some && std::string(m.pointer) == "/step/samples_per_s" && !shown.empty() &&
         std::string(shown.back().pointer) == "/step/tokens_per_s")
@@ -90,10 +91,9 @@ std::string summary_html(const json& results) {
 
 std::string reference_html(const std::string& folder, const json& results) {
   std::string out;
-  for (const auto& [kind, title] :
-       {std::pair{"predicted", "Predicted: no constant was fitted on these rows"},
-        {"fitted", "Fitted: profiles have seen these rows"},
-        {"given", "Given: inputs of the scenario, echoed"}}) {
+  for (const auto& [kind, title] : {std::pair{"predicted", "Predicted: no constant was fitted on these rows"},
+                                    {"fitted", "Fitted: profiles have seen these rows"},
+                                    {"given", "Given: inputs of the scenario, echoed"}}) {
     std::vector<Cells> rows;
     double sum = 0;
     int count = 0;
@@ -110,8 +110,11 @@ std::string reference_html(const std::string& folder, const json& results) {
           return {std::string(name) == "error_pct" ? percent_text(v) : in_unit(v, unit), r[name].dump(), at + name};
         };
         if (!r["error_pct"].is_null()) sum += std::abs(r["error_pct"].get<double>()), ++count;
-        rows.push_back({{results[i].value("scenario", ""), "", ""}, {r.value("quantity", ""), "", ""}, number("measured"),
-                        number("predicted"), number("error_pct")});
+        rows.push_back({{results[i].value("scenario", ""), "", ""},
+                        {r.value("quantity", ""), "", ""},
+                        number("measured"),
+                        number("predicted"),
+                        number("error_pct")});
       }
     }
     if (rows.empty()) continue;
@@ -132,7 +135,8 @@ void collect(const json& node, const std::string& pointer, const json& result, s
              std::string& tables) {
   if (node.is_object()) {
     for (const auto& [key, value] : node.items()) {
-      if (pointer.empty() && (key == "reference" || key == "warnings" || key == "trainwatt" || key == "scenario")) continue;
+      if (pointer.empty() && (key == "reference" || key == "warnings" || key == "trainwatt" || key == "scenario"))
+        continue;
       collect(value, pointer + "/" + key, result, index, rows, tables);
     }
   } else if (node.is_array()) {
@@ -143,13 +147,15 @@ void collect(const json& node, const std::string& pointer, const json& result, s
     std::vector<Cells> list;
     for (size_t k = 0; k < node.size(); ++k) {
       Cells row;
-      for (const std::string& c : columns) row.push_back(cell_of(result, index, fmt::format("{}/{}/{}", pointer, k, c)));
+      for (const std::string& c : columns)
+        row.push_back(cell_of(result, index, fmt::format("{}/{}/{}", pointer, k, c)));
       list.push_back(std::move(row));
     }
     tables += html_table(dotted(pointer), columns, list);
   } else {
     const OutputKey* key = find_output_key(dotted(pointer));
-    rows.push_back({{dotted(pointer), "", ""}, cell_of(result, index, pointer), {key == nullptr ? "" : key->meaning, "", ""}});
+    rows.push_back(
+        {{dotted(pointer), "", ""}, cell_of(result, index, pointer), {key == nullptr ? "" : key->meaning, "", ""}});
   }
 }
 
@@ -159,7 +165,8 @@ std::string run_page(const std::string& folder, const json& results, const json&
   std::vector<PageFigure> figures{{"step-breakdown-1", "Where a training step goes"}};
   std::string details, warnings;
   std::vector<std::pair<std::string, std::string>> hashes;
-  std::string title = results.size() == 1 ? results[0].value("scenario", "") : fmt::format("{} scenarios", results.size());
+  std::string title =
+      results.size() == 1 ? results[0].value("scenario", "") : fmt::format("{} scenarios", results.size());
   for (size_t i = 0; i < results.size(); ++i) {
     const json& r = results[i];
     const std::string name = r.value("scenario", "");
@@ -197,8 +204,9 @@ std::string run_page(const std::string& folder, const json& results, const json&
       html_section("results", "All results", details) + html_section("warnings", "Warnings", warnings) +
       html_section("reproduce", "How to reproduce", reproduce_html(inputs, hashes));
   const json* first = results.empty() ? nullptr : &results[0];
-  return html_page(title, "TrainWatt " + (first == nullptr ? "" : first->value("trainwatt", inputs.value("trainwatt", ""))) +
-                              ": predicted time, power, energy and carbon of distributed training",
+  return html_page(title,
+                   "TrainWatt " + (first == nullptr ? "" : first->value("trainwatt", inputs.value("trainwatt", ""))) +
+                       ": predicted time, power, energy and carbon of distributed training",
                    body);
 }
 

@@ -103,7 +103,8 @@ std::string study_page(const std::string& folder, const json& inputs) {
     for (const json& set : study.value("set", json::array())) {
       const std::string text = set.get<std::string>();
       const size_t equals = text.find('=');
-      rows.push_back({{"all points", "", ""}, {text.substr(0, equals), "", ""},
+      rows.push_back({{"all points", "", ""},
+                      {text.substr(0, equals), "", ""},
                       {equals == std::string::npos ? "" : text.substr(equals + 1), "", ""}});
     }
     what += html_table("What the study sets", {"where", "input", "values"}, rows);
@@ -140,15 +141,17 @@ std::string study_page(const std::string& folder, const json& inputs) {
                        {"warnings", "Failed points"},
                        {"reproduce", "How to reproduce"}}) +
       html_section("summary", "Summary", summary) + html_section("inputs", "Inputs and where they come from", what) +
-      html_section("figures", "Figures", drawn.empty() ? "<p>The study asks for none, or gnuplot was missing.</p>\n" : drawn) +
-      html_section("points", "Points",
-                   html_table("", columns, rows) + "<p>All outputs of each point are in <code>sweep.csv</code>.</p>\n") +
+      html_section("figures", "Figures",
+                   drawn.empty() ? "<p>The study asks for none, or gnuplot was missing.</p>\n" : drawn) +
+      html_section(
+          "points", "Points",
+          html_table("", columns, rows) + "<p>All outputs of each point are in <code>sweep.csv</code>.</p>\n") +
       html_section("warnings", "Failed points",
                    failed.empty() ? "<p>None.</p>\n" : "<ul class=\"warnings\">\n" + failed + "</ul>\n") +
       html_section("reproduce", "How to reproduce", reproduce_html(inputs, {}));
-  return html_page("Study " + study.value("name", std::string("of ") + std::filesystem::path(folder).filename().string()),
-                   "TrainWatt " + inputs.value("trainwatt", "") + ": one scenario with many values of some of its inputs",
-                   body);
+  return html_page(
+      "Study " + study.value("name", std::string("of ") + std::filesystem::path(folder).filename().string()),
+      "TrainWatt " + inputs.value("trainwatt", "") + ": one scenario with many values of some of its inputs", body);
 }
 
 std::string validation_page(const std::string& folder, const json& suites, const json& inputs) {
@@ -161,7 +164,8 @@ std::string validation_page(const std::string& folder, const json& suites, const
     const std::string name = suite.value("name", "");
     size_t met = 0, not_met = 0;
     std::string groups;
-    for (const auto& [kind, title] : {std::pair{"predicted", "Predicted rows"}, {"fitted", "Fitted rows"}, {"given", "Given rows"}}) {
+    for (const auto& [kind, title] :
+         {std::pair{"predicted", "Predicted rows"}, {"fitted", "Fitted rows"}, {"given", "Given rows"}}) {
       std::vector<Cells> rows;
       for (size_t k = 0; k < suite["rows"].size(); ++k) {
         const json& r = suite["rows"][k];
@@ -175,30 +179,39 @@ std::string validation_page(const std::string& folder, const json& suites, const
           return {percent ? percent_text(v) : in_unit(v, r.value("unit", "")), r[key].dump(), at};
         };
         HtmlCell bound = number("bound_pct", true);
-        if (!r["bound_pct"].is_null()) bound.text = r["bound_pct"].get<double>() == 0 ? "exact" : plain(r["bound_pct"].get<double>(), 2) + " %";
-        rows.push_back({{r.value("id", ""), "", ""}, number("measured", false), number("predicted", false),
-                        number("error_pct", true), bound, {status, "", ""}});
+        if (!r["bound_pct"].is_null())
+          bound.text = r["bound_pct"].get<double>() == 0 ? "exact" : plain(r["bound_pct"].get<double>(), 2) + " %";
+        rows.push_back({{r.value("id", ""), "", ""},
+                        number("measured", false),
+                        number("predicted", false),
+                        number("error_pct", true),
+                        bound,
+                        {status, "", ""}});
       }
-      if (!rows.empty()) groups += html_table(title, {"row", "measured", "simulated", "error", "bound", "status"}, rows);
+      if (!rows.empty())
+        groups += html_table(title, {"row", "measured", "simulated", "error", "bound", "status"}, rows);
     }
     const auto mean = [&](const char* kind) -> HtmlCell {
       const json& v = suite["mape_pct"][kind];
       const std::string at = fmt::format("/suites/{}/mape_pct/{}", s, kind);
       return v.is_null() ? HtmlCell{"-", "null", at} : HtmlCell{plain(v.get<double>(), 3) + " %", v.dump(), at};
     };
-    means.push_back({{name, "", ""}, mean("predicted"), mean("fitted"), {fmt::format("{} of {}", met, met + not_met), "", ""}});
+    means.push_back(
+        {{name, "", ""}, mean("predicted"), mean("fitted"), {fmt::format("{} of {}", met, met + not_met), "", ""}});
     for (const json& e : suite["errors"]) groups += "<p class=\"failed\">" + html_text(e.get<std::string>()) + "</p>\n";
     tables += html_details("Suite " + name, groups, true);
     figures.push_back({"predicted-measured-" + file_name_of(name), "Suite " + name + ": error of each simulated row"});
   }
   const std::string body =
-      navigation_html({{"summary", "Summary"}, {"figures", "Figures"}, {"rows", "Rows"}, {"reproduce", "How to reproduce"}}) +
+      navigation_html(
+          {{"summary", "Summary"}, {"figures", "Figures"}, {"rows", "Rows"}, {"reproduce", "How to reproduce"}}) +
       html_section("summary", "Summary",
                    "<p>Simulated values against measured ones. No constant was fitted on the predicted rows.</p>\n" +
                        html_table("", {"suite", "mean error, predicted", "mean error, fitted", "bounds met"}, means)) +
       html_section("figures", "Figures", figures_html(folder, figures)) + html_section("rows", "Rows", tables) +
       html_section("reproduce", "How to reproduce", reproduce_html(inputs, {}));
-  return html_page("Validation", "TrainWatt " + inputs.value("trainwatt", "") + ": predictions against measurements", body);
+  return html_page("Validation", "TrainWatt " + inputs.value("trainwatt", "") + ": predictions against measurements",
+                   body);
 }
 
 }  // namespace tw::report

@@ -341,10 +341,14 @@ std::string suite_table(const SuiteOutcome& suite) {
     }
     if (const Maybe mape = suite.mape_pct(kind); mape && kind != RowKind::given)
       out += fmt::format("  mean absolute error of the {} rows: {:.2f} %\n", choice_name(kind), *mape);
-    const Maybe steps = suite.mape_pct(kind, "step_s");
-    if (steps && kind == RowKind::predicted && suite.step_mape_bound_pct)
-      out += fmt::format("  of their steps: {:.2f} %, bound {:g} %  {}\n", *steps, *suite.step_mape_bound_pct,
-                         *steps <= *suite.step_mape_bound_pct ? "MET" : "NOT MET");
+    const auto mean_of = [&](const char* what, const char* quantity, Maybe bound) {
+      const Maybe mape = suite.mape_pct(kind, quantity);
+      if (mape && bound && kind == RowKind::predicted)
+        out += fmt::format("  of their {}: {:.2f} %, bound {:g} %  {}\n", what, *mape, *bound,
+                           *mape <= *bound ? "MET" : "NOT MET");
+    };
+    mean_of("steps", "step_s", suite.step_mape_bound_pct);
+    mean_of("run times", "run_s", suite.run_mape_bound_pct);
   }
   for (const std::string& error : suite.errors) out += wrapped("failed: " + error, "  ", "    ");
   return out + "\n";

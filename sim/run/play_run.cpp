@@ -33,12 +33,13 @@ double evaluation_batches(const RunInputs& in) {
 // the last one is there, so that more processes wait longer.
 double loaders_ready_s(const RunInputs& in, uint64_t seed) {
   const Software& software = *in.step.software;
+  const double speed = in.step.cluster->hosts.spawn_speed;
   if (software.loader_start.value() <= 0) return 0;
-  const MemberNoise spread{software.loader_start_sigma.value(), 0, 0};
-  if (spread.silent()) return software.loader_start.value();
+  const MemberNoise spread{software.loader_start_sigma.value() / speed, 0, 0};
+  if (spread.silent()) return software.loader_start.value() / speed;
   auto stream = random_stream(seed, "loader start", 0);
   const double processes = static_cast<double>(in.step.plan->nodes) * in.step.cluster->node.gpus;
-  return std::max(0.0, software.loader_start.value() + draw_maximum(spread, processes, stream));
+  return std::max(0.0, software.loader_start.value() / speed + draw_maximum(spread, processes, stream));
 }
 
 // Samples to the target of one run of a series, before rounding to whole steps.
@@ -219,8 +220,9 @@ class Player {
     }
     const bool first = out_.evaluations == 1;
     if (first) {
-      if (!pass(PhaseKind::wait, software_.wait_before_first_evaluation.value(), waiting_)) return false;
-      out_.wait_s += software_.wait_before_first_evaluation.value();
+      const double wait_s = software_.wait_before_first_evaluation.value() / in_.step.cluster->hosts.spawn_speed;
+      if (!pass(PhaseKind::wait, wait_s, waiting_)) return false;
+      out_.wait_s += wait_s;
     }
     const double extra_s = first ? software_.first_evaluation_extra.value() : 0;
     const double batches_s = evaluation_batches_s_ * lanes_.pace();

@@ -23,10 +23,11 @@ void add_mix(TaskCost& task, const std::map<std::string, double>& shares, double
 }
 
 // A benchmark known only by its step time: one forward and backward of given length and activity mix.
-PassCost profiled_cost(const StepInputs& in, const Slowdown& slowdown) {
+PassCost profiled_cost(const StepInputs& in, const StepNetwork& net, const Slowdown& slowdown) {
   const ProfiledWorkload& w = *in.workload;
   const double batch = static_cast<double>(in.plan->gbs) / in.plan->dp, speed = in.cluster->hosts.device_speed;
-  const double fixed_s = w.fixed.value(), samples_s = w.per_sample.value() * batch;
+  // With tp > 1 that many accelerators share each sample.
+  const double fixed_s = w.fixed.value(), samples_s = w.per_sample.value() * batch / in.plan->tp;
   const auto& fixed_mix = w.fixed_activities.empty() ? w.activities : w.fixed_activities;
   PassCost cost;
   // Backward is about two thirds of a step.
@@ -34,6 +35,12 @@ PassCost profiled_cost(const StepInputs& in, const Slowdown& slowdown) {
   add_mix(cost.forward, w.activities, samples_s / 3, slowdown.forward / speed);
   add_mix(cost.backward, fixed_mix, fixed_s * 2 / 3, slowdown.backward / speed);
   add_mix(cost.backward, w.activities, samples_s * 2 / 3, slowdown.backward / speed);
+  // Halos and statistics are small: what they cost is the floor of a collective.
+  const double split_s = in.plan->tp > 1 ? w.split_exchanges * net.exchange(Exchange::tp_all_reduce, 1) : 0;
+  cost.forward.tp_s += split_s / 2;
+  cost.backward.tp_s += split_s / 2;
+  cost.forward.ep_s += net.sample_exchange_s;
+  cost.backward.ep_s += net.sample_exchange_s;
   return cost;
 }
 
@@ -50,7 +57,7 @@ StepPlan plan_step(const StepInputs& in, const StepNetwork& net, const Slowdown&
   s.fixed_s = in.software->step_fixed.value();
   s.noise = in.cluster->hosts.noise;
   if (in.workload != nullptr) {
-    s.cost = {profiled_cost(in, slowdown)};
+    s.cost = {profiled_cost(in, net, slowdown)};
     s.gradient_bytes = {in.workload->gradients.value()};
     s.gradient_overlap = in.workload->overlap;
     // Asynchronous engines and graphs queue whole steps ahead, so that a stall of the host seldom reaches the device.

@@ -137,6 +137,13 @@ StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const
     return static_cast<int>(net.classes.size()) - 1;
   };
   const bool sharded = plan.sharding != Sharding::none && in.workload == nullptr;
+  if (in.workload != nullptr && in.workload->exchange_per_sample.value() > 0 && plan.dp > 1) {
+    const double bytes = in.workload->exchange_per_sample.value() * plan.gbs / plan.dp;
+    const auto groups = grid.gradient_groups(0);
+    net.sample_exchange_s = collectives->one_domain(groups.front())
+                                ? collectives->domain_time_s(Collective::all_to_all, plan.dp, bytes)
+                                : collectives->cost(Collective::all_to_all, groups, bytes).time_s;
+  }
   if (plan.dp * plan.cp > 1) {
     for (int s = 0; s < plan.pp; ++s) {
       const auto groups = grid.gradient_groups(s);

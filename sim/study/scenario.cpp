@@ -119,8 +119,8 @@ void check_scenario(Scenario& s, const ReadContext& root) {
       }
       if (sum > 1 + 1e-9) at.fault(fmt::format("the shares add up to {:.3f}", sum), "at most 1");
     }
-    if (s.plan.tp * s.plan.pp * s.plan.cp * s.plan.ep != 1)
-      plan.fault("a profiled workload is data parallel only", "tp = pp = cp = ep = 1");
+    if (s.plan.pp * s.plan.cp * s.plan.ep != 1)
+      plan.fault("a profiled workload is data parallel only", "pp = cp = ep = 1; tp accelerators may share a sample");
   }
   check_run(s, root.at("run"), plan);
   check_power(s.cluster, used_activities(s), root.at("cluster"));

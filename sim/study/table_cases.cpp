@@ -22,6 +22,11 @@ std::string cell_of(const std::string& inside, const CsvTable& table, size_t row
     for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     return text;
   }
+  if (const auto colon = inside.rfind(":list"); colon != std::string::npos) {
+    std::string text = cell_of(inside.substr(0, colon), table, row);
+    std::replace(text.begin(), text.end(), ';', ',');
+    return "[" + text + "]";
+  }
   if (inside.find('*') != std::string::npos) {
     double product = 1;
     for (size_t begin = 0; begin <= inside.size();) {
@@ -89,6 +94,9 @@ std::vector<SuiteCase> expand_table(const SuiteTable& t) {
       out.measured = *measured * r.scale;
       out.kind = fitted ? RowKind::fitted : RowKind::predicted;
       out.bound_pct = r.bound_pct;
+      out.counted = t.counted;
+      out.rule = r.rule;
+      if (!r.over.empty()) out.over = fill_template(r.over, table, row);
       out.source = fmt::format("{}, row {}, {}", t.csv, row + 1, r.column);
       c.rows.push_back(std::move(out));
     }

@@ -64,6 +64,9 @@ std::string suite_file(const std::string& name) {
   return is_file ? name : "reference/suites/" + name + ".json";
 }
 
+// How much faster a case is than the one that row `over` belongs to: mean run times.
+constexpr const char* kSpeedup = "speedup";
+
 void check_rows(const Suite& suite, const std::string& file, Faults& faults) {
   std::set<std::string> ids;
   for (size_t c = 0; c < suite.cases.size(); ++c) {
@@ -71,7 +74,11 @@ void check_rows(const Suite& suite, const std::string& file, Faults& faults) {
       const SuiteRow& row = suite.cases[c].rows[r];
       const std::string place = fmt::format("/cases/{}/rows/{}", c, r);
       if (!ids.insert(row.id).second) faults.add({file, place + "/id", fmt::format("\"{}\" stands twice", row.id), ""});
-      std::vector<std::string> names;
+      if (row.quantity == kSpeedup) {
+        if (row.unit != "1") faults.add({file, place + "/unit", "a speedup has no unit", "allowed: 1"});
+        continue;
+      }
+      std::vector<std::string> names{kSpeedup};
       const Quantity* known = nullptr;
       for (const Quantity& q : kQuantities) {
         names.emplace_back(q.name);
@@ -85,6 +92,20 @@ void check_rows(const Suite& suite, const std::string& file, Faults& faults) {
                     fmt::format("allowed: {}", known->unit)});
     }
   }
+  for (size_t c = 0; c < suite.cases.size(); ++c)
+    for (size_t r = 0; r < suite.cases[c].rows.size(); ++r)
+      if (const SuiteRow& row = suite.cases[c].rows[r]; row.quantity == kSpeedup && ids.count(row.over) == 0)
+        faults.add({file, fmt::format("/cases/{}/rows/{}/over", c, r), fmt::format("there is no row \"{}\"", row.over),
+                    suggest(row.over, {ids.begin(), ids.end()})});
+}
+
+Maybe speedup(const Suite& suite, const std::vector<Outcome>& outcomes, size_t at, const std::string& over) {
+  const Maybe own = outcomes[at].result.run.time_to_train_s.mean;
+  for (size_t c = 0; c < suite.cases.size(); ++c)
+    for (const SuiteRow& row : suite.cases[c].rows)
+      if (const Maybe base = outcomes[c].result.run.time_to_train_s.mean; row.id == over && base && own)
+        return *base / *own;
+  return std::nullopt;
 }
 
 LoadedSuite load_suite(const std::string& name, Faults& faults) {
@@ -115,6 +136,7 @@ SuiteOutcome compare(const Suite& suite, const std::vector<Outcome>& outcomes, c
   SuiteOutcome out;
   out.name = suite.name;
   out.step_mape_bound_pct = suite.step_mape_bound_pct;
+  out.run_mape_bound_pct = suite.run_mape_bound_pct;
   for (size_t c = 0; c < suite.cases.size(); ++c) {
     const Outcome& outcome = outcomes[c];
     out.exit_code = std::max(out.exit_code, outcome.exit_code);
@@ -125,7 +147,9 @@ SuiteOutcome compare(const Suite& suite, const std::vector<Outcome>& outcomes, c
     for (const SuiteRow& row : suite.cases[c].rows) {
       RowOutcome r;
       r.row = row;
-      if (outcome.result.error.empty()) r.predicted = result_quantity(outcome.result, row.quantity, row.rule);
+      if (outcome.result.error.empty())
+        r.predicted = row.quantity == kSpeedup ? speedup(suite, outcomes, c, row.over)
+                                               : result_quantity(outcome.result, row.quantity, row.rule);
       r.error_pct = error_pct(r.predicted, row.measured);
       const auto gap = known.gaps.find(suite.name + "/" + row.id);
       if (gap != known.gaps.end()) r.known_gap_pct = gap->second;
@@ -145,6 +169,7 @@ KnownGaps load_known_gaps(Faults& faults) {
 }  // namespace
 
 Maybe result_quantity(const Result& result, const std::string& quantity, const std::string& rule) {
+  if (quantity == "run_s" && rule == "olympic") return result.run.time_to_train_s.olympic;
   if (quantity == "network_w" && !rule.empty()) {
     const auto found = result.power.network_w_by_rule.find(rule);
     return found == result.power.network_w_by_rule.end() ? std::nullopt : found->second;
@@ -186,7 +211,7 @@ Maybe SuiteOutcome::mape_pct(RowKind kind, const std::string& quantity) const {
   double sum = 0;
   int count = 0;
   for (const RowOutcome& r : rows) {
-    if (r.row.kind != kind || !r.error_pct || (!quantity.empty() && r.row.quantity != quantity)) continue;
+    if (r.row.kind != kind || !r.row.counted || !r.error_pct || (!quantity.empty() && r.row.quantity != quantity)) continue;
     sum += std::abs(*r.error_pct);
     ++count;
   }

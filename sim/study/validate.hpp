@@ -34,16 +34,20 @@ struct SuiteRow {
   double measured = 0;
   RowKind kind = RowKind::predicted;
   std::optional<double> bound_pct;
+  std::string over;     // of a speedup: a row of the case that it is taken over
+  bool counted = true;  // in the suite's mean errors
   std::string source;
   static void describe(Description<SuiteRow>& d) {
     d.object("suite_row", "A measured figure and how close its prediction has to be.");
     d.required("id", &SuiteRow::id, "name of the row, unique in its suite");
     d.required("quantity", &SuiteRow::quantity, "a quantity of a result, such as step_s or dc_mlperf_j");
-    d.optional("rule", &SuiteRow::rule, "the rule of apportionment, for network_w");
+    d.optional("rule", &SuiteRow::rule, "the rule of apportionment, for network_w; olympic, for run_s over several runs");
     d.required("unit", &SuiteRow::unit, "unit of the measured value, as in results");
     d.required("measured", &SuiteRow::measured, "what was measured");
     d.required("kind", &SuiteRow::kind, "whether a constant was fitted on it");
     d.optional("bound_pct", &SuiteRow::bound_pct, "largest error allowed, in percent; absent: reported only");
+    d.optional("over", &SuiteRow::over, "of a speedup: id of a row of the case that it is taken over");
+    d.optional("counted", &SuiteRow::counted, "whether it counts in the suite's mean errors (default: yes)");
     d.required("source", &SuiteRow::source, "where the measured value stands");
   }
 };
@@ -69,6 +73,7 @@ struct Suite {
   std::vector<SuiteTable> tables;
   std::vector<PowerPhases> power_phases;
   std::optional<double> step_mape_bound_pct;  // of the predicted steps together
+  std::optional<double> run_mape_bound_pct;   // and of the predicted run times
   static void describe(Description<Suite>& d) {
     d.object("suite", "Measured rows that the simulator is held against.");
     d.required("name", &Suite::name, "name of the suite");
@@ -81,6 +86,8 @@ struct Suite {
     d.optional("power_phases", &Suite::power_phases, "steady power phases of accelerators in a laboratory");
     d.optional("step_mape_bound_pct", &Suite::step_mape_bound_pct,
                "largest mean absolute error of the predicted steps (quantity step_s), in percent");
+    d.optional("run_mape_bound_pct", &Suite::run_mape_bound_pct,
+               "largest mean absolute error of the predicted run times (quantity run_s), in percent");
   }
 };
 
@@ -120,7 +127,7 @@ struct SuiteOutcome {
   std::vector<std::string> errors;  // of scenarios that failed
   std::vector<std::string> warnings;
   int exit_code = 0;  // highest of the scenarios'
-  Maybe step_mape_bound_pct;
+  Maybe step_mape_bound_pct, run_mape_bound_pct;
   // Mean absolute error of the rows of a kind, in percent; absent when there are none. `quantity` empty: of all.
   Maybe mape_pct(RowKind kind, const std::string& quantity = "") const;
 };

@@ -68,6 +68,7 @@ struct HostNoise {
 struct Hosts {
   double launch_speed = 1;  // relative to the hosts the software profile was measured on
   double device_speed = 1;  // sustained accelerator clock against that of the same reference
+  double spawn_speed = 1;   // of starting data loaders and evaluation workers, relative to the reference cluster
   HostNoise noise;
   std::string source;
   static void describe(Description<Hosts>& d) {
@@ -77,6 +78,10 @@ struct Hosts {
     d.optional("device_speed", &Hosts::device_speed,
                "accelerator speed under load, relative to the systems of the software profile (firmware, clock and "
                "cooling settings)",
+               above(0));
+    d.optional("spawn_speed", &Hosts::spawn_speed,
+               "speed of starting processes (data loaders, evaluation workers) inside the clock, relative to the hosts "
+               "of the software profile's start-up terms",
                above(0));
     d.optional("noise", &Hosts::noise, "random slow-downs");
     d.optional("source", &Hosts::source, "where the numbers come from");

@@ -86,6 +86,8 @@ struct ProfiledWorkload {
   double overlap = 0.5;                            // share of the gradient exchange hidden behind backward
   std::map<std::string, double> activities;        // shares of the step's own time
   std::map<std::string, double> fixed_activities;  // of the fixed part; empty: as activities
+  Bytes exchange_per_sample;                       // all-to-all between all accelerators, forward and again backward
+  double split_exchanges = 0;                      // when tp accelerators share a sample: exchanges between them a step
   Time evaluation_fixed, evaluation_per_sample;
   std::string source;
   static void describe(Description<ProfiledWorkload>& d) {
@@ -102,6 +104,11 @@ struct ProfiledWorkload {
     d.optional("fixed_activities", &ProfiledWorkload::fixed_activities,
                "the same of the fixed part alone (optimizer, launches, hand-over), which draws less; absent: as "
                "activities");
+    d.optional("exchange_per_sample", &ProfiledWorkload::exchange_per_sample,
+               "bytes that each sample sends between accelerators in an all-to-all, forward and again backward "
+               "(embeddings)");
+    d.optional("split_exchanges", &ProfiledWorkload::split_exchanges,
+               "exchanges of a step between the tp accelerators that share a sample (halos, statistics)", at_least(0));
     d.optional("evaluation_fixed", &ProfiledWorkload::evaluation_fixed, "time of an evaluation beside its samples");
     d.optional("evaluation_per_sample", &ProfiledWorkload::evaluation_per_sample,
                "time of one evaluated sample on one accelerator");

@@ -31,6 +31,51 @@ TEST_CASE("predicted steps stay within the mean error asked of their suite") {
   }
 }
 
+TEST_CASE("run rows, profiled benchmarks and one cluster's speed-ups: every bound is met, or the gap is known") {
+  for (const char* name : {"mlperf-gpt3", "mlperf-lora", "lambda", "mlperf-profiled"}) {
+    const SuiteOutcome suite = outcome(name);
+    CAPTURE(name);
+    CHECK(suite.errors.empty());
+    if (suite.step_mape_bound_pct)
+      CHECK(*suite.mape_pct(RowKind::predicted, "step_s") <= *suite.step_mape_bound_pct);
+    if (suite.run_mape_bound_pct)
+      CHECK(*suite.mape_pct(RowKind::predicted, "run_s") <= *suite.run_mape_bound_pct);
+    for (const RowOutcome& r : suite.rows) {
+      INFO(r.row.id << ": error " << r.error_pct.value_or(1e9) << " %");
+      CHECK(r.predicted);
+      CHECK_FALSE(r.worse_than_known());
+    }
+  }
+}
+
+TEST_CASE("rows of round v2.0 are simulated on their accelerators and counts") {
+  const SuiteOutcome suite = outcome("mlperf-v2.0");
+  CHECK(suite.errors.empty());
+  CHECK(suite.rows.size() == 56);
+  for (const RowOutcome& r : suite.rows) {
+    INFO(r.row.id);
+    REQUIRE(r.error_pct);
+    if (r.row.kind == RowKind::fitted) CHECK(std::abs(*r.error_pct) <= 2);
+  }
+}
+
+TEST_CASE("a speed-up is over another case of the suite") {
+  SuiteTable table;
+  table.csv = "reference/mlperf/lambda_64gpu.csv";
+  table.scenario = "scenarios/mlperf-bert.json";
+  table.id = "bert-{gpus}";
+  table.where = {{"kind", {"measured"}}, {"benchmark", {"bert"}}, {"gpus", {"64"}}};
+  table.set = {"/run={\"samples_by_run\": {run_samples:list}}"};
+  TableRow row;
+  row.quantity = "speedup", row.unit = "1", row.column = "speedup_vs_8_mean", row.over = "bert-8/run_s";
+  table.rows = {row};
+  const auto cases = expand_table(table);
+  REQUIRE(cases.size() == 1);
+  CHECK(cases[0].rows[0].over == "bert-8/run_s");
+  CHECK(cases[0].rows[0].measured == 6.0599);
+  CHECK(cases[0].set[0].rfind("/run={\"samples_by_run\": [3004093,2850965,", 0) == 0);
+}
+
 TEST_CASE("Llama 3.1: BF16 and FP8 apart, and the growth with GPUs") {
   const SuiteOutcome suite = outcome("llama31");
   std::map<std::string, std::pair<double, int>> groups;
@@ -55,7 +100,9 @@ TEST_CASE("a table's row becomes a case: cells in place of placeholders") {
   table.where = {{"model", {"8b"}}, {"gpus", {"128"}}};
   table.set = {"/plan/nodes={gpus/8}", "/plan/vp={VP|1}"};
   table.fitted = {{{"precision", "FP8"}}};
-  table.rows = {{"step_s", "s", "step_time_s", 1, {}}};
+  TableRow step;
+  step.quantity = "step_s", step.unit = "s", step.column = "step_time_s";
+  table.rows = {step};
   const auto cases = expand_table(table);
   REQUIRE(cases.size() == 2);
   CHECK(cases[0].set == std::vector<std::string>{"/plan/nodes=16", "/plan/vp=1"});

@@ -39,6 +39,7 @@ Command sweep_command();
 Command merge_command();
 Command plan_command();
 Command compare_command();
+Command report_command();
 Command schema_command();
 
 const std::vector<Command>& commands();

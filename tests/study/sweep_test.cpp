@@ -221,7 +221,7 @@ TEST_CASE("studies that cannot be are refused and the place is named") {
 }
 
 TEST_CASE("the studies that come along are right") {
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(TW_SOURCE) + "/studies")) {
+  for (const auto& entry : std::filesystem::directory_iterator(std::string(TW_SOURCE) + "/scenarios/studies")) {
     Faults faults;
     load_study(entry.path().string(), {}, faults);
     faults.throw_if_any();

@@ -40,6 +40,7 @@ Command merge_command();
 Command plan_command();
 Command compare_command();
 Command report_command();
+Command import_command();
 Command schema_command();
 
 const std::vector<Command>& commands();

@@ -12,11 +12,13 @@
 #include "power/telemetry.hpp"
 #include "report/figures.hpp"
 #include "report/inputs_json.hpp"
+#include "report/mlperf_export.hpp"
 #include "report/power_figures.hpp"
 #include "report/result_json.hpp"
 #include "report/study_figures.hpp"
 #include "report/sweep_report.hpp"
 #include "report/table.hpp"
+#include "study/each_run.hpp"
 #include "topology/fabric.hpp"
 #include "topology/inspect.hpp"
 
@@ -31,10 +33,6 @@ struct Arguments {
   int runs = 0, level = 1, jobs = 0;
   bool explain = false, quiet = false;
 };
-
-void not_yet(const char* option, const std::string& given, Faults& faults) {
-  if (!given.empty()) faults.add({option, "", "is not part of this version yet", ""});
-}
 
 // The words that simulate the same again.
 report::Reproduction reproduction(const Arguments& a) {
@@ -111,19 +109,48 @@ void write_telemetry_of(const Arguments& a, const std::vector<LoadedScenario>& s
   write_telemetry(a.telemetry, runs, a.telemetry_interval_s);
 }
 
+// Logs of every run of the scenarios that succeeded. Returns the exit code.
+int write_mlperf_logs_of(const Arguments& a, Console& console, const std::vector<LoadedScenario>& scenarios,
+                         const std::vector<Outcome>& outcomes) {
+  std::vector<std::vector<Outcome>> further;
+  {
+    Progress progress(console, "simulating every run");
+    further = simulate_further_runs(scenarios, {a.seed, a.runs, a.level}, a.jobs > 0 ? a.jobs : default_jobs(),
+                                    kDeadline_s, [&](size_t done, size_t all) { progress.update(done, all); });
+  }
+  int code = 0;
+  for (size_t i = 0; i < scenarios.size(); ++i) {
+    if (!outcomes[i].result.error.empty()) continue;
+    report::MlperfRuns runs{&scenarios[i], {&outcomes[i].result}};
+    const Outcome* failed = nullptr;
+    for (const Outcome& o : further[i]) {
+      if (failed == nullptr && !o.result.error.empty()) failed = &o;
+      runs.runs.push_back(&o.result);
+    }
+    if (failed != nullptr) {
+      code = std::max(code, failed->exit_code);
+      console.error(fmt::format("{}: no logs: {}", scenarios[i].file, failed->result.error));
+    } else {
+      report::write_mlperf_logs(a.mlperf_logs, runs);
+    }
+  }
+  return code;
+}
+
 ExitCode run(const Arguments& a, Console& console) {
   console.quiet = a.quiet;
   Faults faults;
-  not_yet("--mlperf-logs", a.mlperf_logs, faults);
   if (a.level == 3)
     faults.add({"--level", "", "3 (message rounds) is not part of this version yet", "allowed: 1 or 2"});
   check_output_folder("-o", a.output, faults);
   check_output_file("--json", a.json, faults);
   check_output_file("--telemetry", a.telemetry, faults);
+  check_output_folder("--mlperf-logs", a.mlperf_logs, faults);
   if (a.telemetry == "-") faults.add({"--telemetry", "", "telemetry cannot go to stdout", "a file, .sqlite or .csv"});
   std::vector<LoadedScenario> scenarios;
   for (const std::string& file : a.scenarios)
     scenarios.push_back(load_scenario(file, a.set, faults, a.explain || !a.output.empty()));
+  if (faults.empty()) report::check_mlperf_folder("--mlperf-logs", a.mlperf_logs, scenarios, faults);
   faults.throw_if_any();
   if (a.explain) {
     for (const LoadedScenario& s : scenarios) console.result(fmt::format("{}\n{}\n", s.scenario.name, s.explain));
@@ -154,6 +181,7 @@ ExitCode run(const Arguments& a, Console& console) {
   if (!a.output.empty()) write_folder(console, a, scenarios, outcomes, table);
   if (!a.json.empty()) write_output(console, a.json, report::results_json(outcomes));
   if (!a.telemetry.empty()) write_telemetry_of(a, scenarios, outcomes);
+  if (!a.mlperf_logs.empty()) code = std::max(code, write_mlperf_logs_of(a, console, scenarios, outcomes));
   if (a.json != "-") console.result(table);
   return static_cast<ExitCode>(code);
 }
@@ -169,6 +197,7 @@ Command run_command() {
       "  trainwatt run scenarios/smc-llama2-70b-lora-8n.json --set /plan/nodes=16 --set /plan/gbs=16\n"
       "  trainwatt run scenarios/*.json -o out --json out/all.json\n"
       "  trainwatt run scenarios/smc-llama2-70b-lora-64n.json --telemetry power.sqlite\n"
+      "  trainwatt run scenarios/smc-llama2-70b-lora-8n.json --runs 10 --mlperf-logs logs\n"
       "  trainwatt run mine.json --set \"/cluster/fabric/uplink_bandwidth=200 Gbit/s\" --json -",
       {{"scenario", "FILE", "scenario files", &a->scenarios, true, {}},
        {"-o,--output",
@@ -203,7 +232,13 @@ Command run_command() {
         &a->telemetry_interval_s,
         false,
         {1e-3, 1e9}},
-       {"--mlperf-logs", "DIR", "not yet: logs in the form of MLPerf Training", &a->mlperf_logs, false, {}},
+       {"--mlperf-logs",
+        "DIR",
+        "write logs and power files of every run into DIR in the form of an MLPerf Training submission; they are "
+        "marked as simulated, are no MLPerf results and not verified by MLCommons",
+        &a->mlperf_logs,
+        false,
+        {}},
        {"--explain-inputs",
         "",
         "print every value in effect and where it comes from; simulate nothing",

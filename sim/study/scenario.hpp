@@ -9,6 +9,7 @@
 #include "facility/hourly_series.hpp"
 #include "facility/site.hpp"
 #include "power/network_rule.hpp"
+#include "run/benchmark.hpp"
 #include "run/run_plan.hpp"
 #include "study/neighbours.hpp"
 #include "topology/cluster.hpp"
@@ -60,6 +61,7 @@ struct Scenario {
   std::vector<BackgroundTraffic> traffic;
   NetworkRule network_rule = NetworkRule::as_published;
   Reference reference;
+  std::optional<Benchmark> benchmark;
   static void describe(Description<Scenario>& d) {
     d.object("scenario", "What runs where, for how long, compared with what.");
     d.required("name", &Scenario::name, "name of the scenario");
@@ -77,6 +79,7 @@ struct Scenario {
     d.optional("traffic", &Scenario::traffic, "storage or background traffic on the same fabric");
     d.optional("network_rule", &Scenario::network_rule, "how switch power is apportioned to the job");
     d.optional("reference", &Scenario::reference, "what was measured");
+    d.optional("benchmark", &Scenario::benchmark, "the MLPerf Training benchmark that this is, for logs in its form");
   }
 };
 

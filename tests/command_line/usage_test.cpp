@@ -49,9 +49,6 @@ TEST_CASE("usage errors are one line with the nearest name, exit code 2") {
 
 TEST_CASE("reserved options say so") {
   const Folder folder;
-  const Run r = run({"run", k8, "--mlperf-logs", folder / "logs"});
-  CHECK(r.code == 2);
-  CHECK(holds(r.err, "--mlperf-logs: is not part of this version yet"));
   CHECK(run({"run", k8, "--telemetry", "-"}).code == 2);
   CHECK(holds(run({"run", k8, "--level", "3"}).err, "allowed: 1 or 2"));
   CHECK(folder.files() == 0);

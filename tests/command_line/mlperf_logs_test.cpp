@@ -1,0 +1,225 @@
+// run --mlperf-logs: against real logs of the same benchmark, and what it refuses.
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "program.hpp"
+
+using namespace program;
+using nlohmann::ordered_json;
+
+namespace {
+
+const std::string kReal = std::string(TW_SOURCE) + "/reference/mlperf_logs/smc-dc-power/results/";
+
+std::vector<ordered_json> log_lines(const std::string& file) {
+  std::ifstream in(file);
+  REQUIRE(in);
+  std::vector<ordered_json> lines;
+  for (std::string line; std::getline(in, line);) {
+    const size_t at = line.find(":::MLLOG ");
+    if (at != std::string::npos) lines.push_back(ordered_json::parse(line.substr(at + 9)));
+  }
+  return lines;
+}
+
+// A line without its figures: keys, event, key, type of the value, keys of the metadata.
+std::string form(const ordered_json& line) {
+  std::string text;
+  for (const auto& [key, value] : line.items()) text += key + " ";
+  text += line["event_type"].get<std::string>() + " " + line["key"].get<std::string>() + " ";
+  text += line["value"].type_name();
+  if (line["metadata"].is_object())
+    for (const auto& [key, value] : line["metadata"].items()) text += " " + key;
+  return text;
+}
+
+std::vector<std::string> forms(const std::vector<ordered_json>& lines) {
+  std::vector<std::string> all;
+  for (const ordered_json& line : lines) all.push_back(form(line));
+  return all;
+}
+
+double stamp_ms(const std::vector<ordered_json>& lines, const std::string& key) {
+  for (const ordered_json& line : lines)
+    if (line["key"] == key) return line["time_ms"].get<double>();
+  FAIL("no " << key);
+  return 0;
+}
+
+// The v4.0 rule: each reading holds since the one before; scaled from the file's span to the run.
+double file_energy_j(const std::vector<ordered_json>& lines, double run_s) {
+  double joules = 0, first = -1, last = -1;
+  for (const ordered_json& line : lines) {
+    if (line["key"] != "power_reading") continue;
+    const double t = line["time_ms"].get<double>() / 1000;
+    if (first < 0)
+      first = t;
+    else
+      joules += line["value"].get<double>() * (t - last);
+    last = t;
+  }
+  return joules * run_s / (last - first);
+}
+
+std::string text_of(const std::string& file) {
+  return tw::read_file(file);
+}
+
+void compare(const std::string& scenario, const std::string& system, const std::string& real_file, int nodes) {
+  const Folder folder;
+  const std::string dir = folder / "logs";
+  const Run r = run({"run", scenario, "--json", "-", "--mlperf-logs", dir});
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  const auto result = ordered_json::parse(r.out)[0];
+  const std::string results = dir + "/TrainWatt-simulated/results/" + system + "/llama2_70b_lora/";
+  const auto lines = log_lines(results + "result_0.txt");
+  CHECK(forms(lines) == forms(log_lines(real_file)));
+
+  double before = 0;
+  for (const ordered_json& line : lines) {
+    CHECK(line["time_ms"].get<double>() >= before);
+    before = line["time_ms"].get<double>();
+  }
+  const double run_s = (stamp_ms(lines, "run_stop") - stamp_ms(lines, "run_start")) / 1000;
+  const double time_s = result.at("run").at("time_to_train_s").at("mean").get<double>();
+  CHECK(std::abs(run_s - time_s) <= 0.0005 + 1e-9);
+  CHECK(lines.back()["metadata"]["samples_count"] == result.at("run").at("samples").get<double>());
+
+  double joules = 0;
+  for (int i = 0; i < nodes; ++i) {
+    const auto readings = log_lines(results + "power/result_0/node_" + std::to_string(nodes > 1 ? i + 1 : 0) + ".txt");
+    CHECK(form(readings.front()) ==
+          "namespace time_ms event_type key value metadata INTERVAL_START "
+          "power_measurement_start null");
+    CHECK(form(readings.back()) ==
+          "namespace time_ms event_type key value metadata INTERVAL_END "
+          "power_measurement_stop null");
+    CHECK(readings[1]["value"].is_number_integer());
+    joules += file_energy_j(readings, run_s);
+  }
+  const auto& scored = result.at("energy_mlperf_v4_0");
+  const double factor = scored.at("rcp_factor").get<double>();
+  CHECK(joules * factor == Approx(scored.at("nodes_dc_j").get<double>()).epsilon(0.01));
+  CHECK(ordered_json::parse(text_of(results + "scaling.json"))["scaling_factor"].get<double>() == factor);
+}
+
+}  // namespace
+
+TEST_CASE("exported LoRA runs have the keys, order and metadata of real ones") {
+  compare(k1, "1xsmc-h100", kReal + "1xSMC-H100-SXM-80GB/llama2_70b_lora/result_4951-240509201759121728742_1.txt", 1);
+  compare(k8, "8xsmc-h100", kReal + "8xSMC-H100-SXM-80GB/llama2_70b_lora/result_5740-240517044141819407406_10.txt", 8);
+}
+
+TEST_CASE("a submission folder: its files as in a real one, every folder marked, the same bytes each time") {
+  const Folder folder;
+  const std::string dir = folder / "logs", results = dir + "/TrainWatt-simulated/results/8xsmc-h100/llama2_70b_lora";
+  REQUIRE(run({"run", k8, "--runs", "3", "-q", "--mlperf-logs", dir}).code == 0);
+  size_t folders = 1;
+  CHECK(fs::exists(dir + "/SIMULATED"));
+  for (const auto& entry : fs::recursive_directory_iterator(dir)) {
+    if (!entry.is_directory()) continue;
+    ++folders;
+    // The readings' folders too: a copy of one of them still says what it is.
+    CHECK(fs::exists(entry.path() / "SIMULATED"));
+  }
+  CHECK(folders == 10);
+  CHECK(holds(text_of(dir + "/SIMULATED"), "no MLPerf results"));
+  CHECK(holds(text_of(results + "/SIMULATED"), "Scenario: smc-llama2-70b-lora-8n\n"));
+  for (const char* name : {"result_0", "result_1", "result_2"}) {
+    CHECK(fs::exists(results + "/" + name + ".txt"));
+    CHECK(fs::exists(results + "/power/" + name + "/node_8.txt"));
+    CHECK_FALSE(fs::exists(results + "/power/" + name + "/node_9.txt"));
+    CHECK_FALSE(fs::exists(results + "/power/" + name + "/node_0.txt"));
+  }
+  CHECK_FALSE(fs::exists(results + "/result_3.txt"));
+  const auto network = log_lines(results + "/power/result_1/sw_0.txt"),
+             real = log_lines(
+                 kReal + "8xSMC-H100-SXM-80GB/llama2_70b_lora/power/result_5740-240517044141819407406_10/sw_0.txt");
+  CHECK(network[0]["value"] == real[0]["value"]);
+  CHECK(network[0]["metadata"] == real[0]["metadata"]);
+
+  // Runs differ, by seed and time.
+  const auto first = log_lines(results + "/result_0.txt"), second = log_lines(results + "/result_1.txt");
+  CHECK(stamp_ms(second, "init_start") > stamp_ms(first, "run_stop"));
+  CHECK(stamp_ms(second, "run_stop") - stamp_ms(second, "run_start") !=
+        stamp_ms(first, "run_stop") - stamp_ms(first, "run_start"));
+  const std::string log = text_of(results + "/result_0.txt");
+  CHECK(holds(log, "\"key\": \"submission_org\", \"value\": \"TrainWatt (simulated)\""));
+  CHECK(holds(log, "\"key\": \"submission_status\", \"value\": \"research\""));
+  CHECK(holds(log, "\"key\": \"submission_platform\", \"value\": \"8xTrainWatt (simulated)\""));
+  CHECK(log.rfind(" 0: TrainWatt (simulated)", 0) == 0);
+
+  const std::string system = text_of(dir + "/TrainWatt-simulated/systems/8xsmc-h100.json");
+  std::vector<std::string> keys, real_keys;
+  for (const auto& [key, value] : ordered_json::parse(system).items()) keys.push_back(key);
+  const auto real_system = ordered_json::parse(text_of(kReal + "../systems/8xSMC-H100-SXM-80GB.json"));
+  for (const auto& [key, value] : real_system.items()) real_keys.push_back(key);
+  CHECK(keys == real_keys);
+  CHECK(holds(system, "\"submitter\": \"TrainWatt (simulated)\""));
+  CHECK(holds(system, "\"status\": \"research\""));
+
+  // Fewer runs of the same scenario take the place of the old ones; another system comes beside them.
+  REQUIRE(run({"run", k8, "--runs", "2", "-q", "--mlperf-logs", dir}).code == 0);
+  CHECK_FALSE(fs::exists(results + "/result_2.txt"));
+  CHECK_FALSE(fs::exists(results + "/power/result_2"));
+  CHECK(text_of(results + "/result_0.txt") == log);
+  REQUIRE(run({"run", k1, "-q", "--mlperf-logs", dir}).code == 0);
+  CHECK(fs::exists(results + "/result_1.txt"));
+  CHECK(fs::exists(dir + "/TrainWatt-simulated/results/1xsmc-h100/llama2_70b_lora/power/result_0/node_0.txt"));
+  CHECK_FALSE(fs::exists(dir + "/TrainWatt-simulated/results/1xsmc-h100/llama2_70b_lora/power/result_0/sw_0.txt"));
+}
+
+TEST_CASE("run --mlperf-logs refuses before anything is simulated or written") {
+  const Folder folder;
+  const auto refused = [&](const std::vector<std::string>& arguments, const std::string& why) {
+    const size_t files = folder.files();
+    const Run r = run(arguments);
+    CHECK(r.code == 2);
+    CHECK(holds(r.err, why));
+    CHECK(r.out.empty());
+    CHECK(folder.files() == files);
+  };
+  const std::string dir = folder / "logs";
+  refused({"run", "scenarios/mixtral-8x7b.json", "--mlperf-logs", dir},
+          "scenarios/mixtral-8x7b.json: /benchmark: is missing, but --mlperf-logs needs it; ");
+  refused({"run", k8, "--set", "/benchmark=lora", "--mlperf-logs", dir}, "/benchmark");
+  refused({"run", k8, "scenarios/smc-llama2-70b-lora-8n-rectifiers-fail.json", "--mlperf-logs", dir},
+          "are both llama2_70b_lora on 8xsmc-h100");
+  const std::string file = folder.put("file", "x");
+  refused({"run", k8, "--mlperf-logs", file}, "is not a folder");
+  refused({"run", k8, "--mlperf-logs", file + "/logs"}, "is not a folder");
+  folder.put("real/smc/results/notes.txt", "x");
+  refused({"run", k8, "--mlperf-logs", folder / "real"}, "is not empty and holds no simulated submission");
+
+  REQUIRE(run({"run", k8, "-q", "--mlperf-logs", dir}).code == 0);
+  refused({"run", "scenarios/smc-llama2-70b-lora-8n-rectifiers-fail.json", "--mlperf-logs", dir},
+          "holds runs of smc-llama2-70b-lora-8n, not of smc-llama2-70b-lora-8n-rectifiers-fail");
+  refused({"run", k8, "--set", "/cluster/node/nic_bandwidth=400 Gbit/s", "--mlperf-logs", dir},
+          "describes another system of that name");
+}
+
+TEST_CASE("a run that its supply stops is logged as aborted; evaluations beside training keep their order") {
+  const Folder folder;
+  const std::string dir = folder / "logs";
+  const Run r = run({"run", kUnet, "-q", "--mlperf-logs", dir});
+  REQUIRE(r.code == 0);
+  const auto lines = log_lines(dir + "/TrainWatt-simulated/results/9xsmc-h100/unet3d/result_0.txt");
+  double before = 0;
+  int evaluations = 0;
+  for (const ordered_json& line : lines) {
+    CHECK(line["time_ms"].get<double>() >= before);
+    before = line["time_ms"].get<double>();
+    if (line["key"] == "eval_accuracy") ++evaluations;
+  }
+  CHECK(evaluations > 10);
+  CHECK(lines.back()["key"] == "run_stop");
+  CHECK(lines.back()["metadata"]["status"] == "success");
+
+  // Training for a number of steps reaches no target.
+  REQUIRE(run({"run", "scenarios/mlperf-gpt3.json", "-q", "--mlperf-logs", dir}).code == 0);
+  const std::string gpt3 = text_of(dir + "/TrainWatt-simulated/results/64xeos-h100/gpt3/result_0.txt");
+  CHECK(holds(gpt3, "\"status\": \"aborted\""));
+}

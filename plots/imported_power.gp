@@ -12,8 +12,8 @@ set xrange [-0.04 * run_s - 5:run_s * 1.04 + 5]
 set key tmargin right horizontal
 set arrow from 0, graph 0 to 0, graph 1 nohead linecolor rgb "#666666" dashtype 2
 set arrow from run_s, graph 0 to run_s, graph 1 nohead linecolor rgb "#666666" dashtype 2
-set label "run_start" at 0, graph 0.03 left offset 0.4,0 textcolor rgb "#444444"
-set label "run_stop" at run_s, graph 0.03 right offset -0.4,0 textcolor rgb "#444444"
+set label "run_start" at 0, graph 0.03 left offset 0.4,0 front textcolor rgb "#444444"
+set label "run_stop" at run_s, graph 0.03 right offset -0.4,0 front textcolor rgb "#444444"
 set style fill solid 1 noborder
 top = WATTS_max * 1.15
 curves = ""

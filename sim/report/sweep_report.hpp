@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "study/result.hpp"
+#include "study/simulate.hpp"
 #include "study/sweep.hpp"
 #include "study/sweep_store.hpp"
 

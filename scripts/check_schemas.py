@@ -14,6 +14,7 @@ KINDS = [
     ("topologies/*.json", None),
     ("models/networks/*.json", None),
     ("models/sites/*.json", "site"),
+    ("scenarios/studies/*.json", "study"),
     ("models/software/*.json", "software"),
     ("reference/suites/*.json", "suite"),
     ("reference/known_gaps.json", "known_gaps"),

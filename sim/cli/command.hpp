@@ -37,7 +37,10 @@ Command timeline_command();
 Command calibrate_command();
 Command sweep_command();
 Command merge_command();
+Command plan_command();
 Command compare_command();
+Command report_command();
+Command import_command();
 Command schema_command();
 
 const std::vector<Command>& commands();

@@ -71,9 +71,12 @@ Command compare_command() {
   const auto a = std::make_shared<Arguments>();
   return {
       "compare",
-      "Shows which inputs and outputs differ between runs",
+      "Shows what differs between runs: inputs, outputs, and the parts of the step that explain it",
       "  trainwatt compare before.json after.json\n"
-      "  trainwatt compare scenarios/smc-llama2-70b-lora-8n.json scenarios/smc-llama2-70b-lora-9n.json",
+      "  trainwatt compare scenarios/smc-llama2-70b-lora-8n.json scenarios/smc-llama2-70b-lora-9n.json\n"
+      "  trainwatt compare base.json a.json b.json               each against the first\n"
+      "\n"
+      "Scenarios are simulated, and all of their inputs are compared. Results hold the plan and a hash of the inputs.",
       {{"file", "FILE", "results of run --json, or scenarios, which are simulated", &a->files, true, {}},
        {"--json", "FILE", "write the differences as JSON; - is stdout, in place of the table", &a->json, false, {}},
        {"--jobs", "N", "scenarios simulated at once (default: one a processor)", &a->jobs, false, between(1, 4096)}},

@@ -1,11 +1,13 @@
 // trainwatt merge: the shards of a study as one.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 
 #include "cli/command.hpp"
 #include "cli/outputs.hpp"
 #include "cli/sweep_outputs.hpp"
+#include "core/files.hpp"
 #include "study/sweep_run.hpp"
 
 namespace tw::cli {
@@ -25,6 +27,10 @@ ExitCode run(const Arguments& a, Console& console) {
   const FolderLock lock(a.output);
   const size_t missing = merge_sweeps(a.folders, a.output, a.overwrite);
   write_sweep_outputs(console, a.output);
+  // All shards ran one study: what the first says of its inputs holds for the whole.
+  const std::string how = (std::filesystem::path(a.folders.front()) / "inputs.json").string();
+  if (std::filesystem::exists(how))
+    write_file((std::filesystem::path(a.output) / "inputs.json").string(), read_file(how));
   if (missing > 0)
     console.error(
         fmt::format("{} points of the study are in none of the folders; trainwatt sweep STUDY -o {} --resume "

@@ -11,12 +11,16 @@
 #include "core/files.hpp"
 #include "power/telemetry.hpp"
 #include "report/figures.hpp"
+#include "report/inputs_json.hpp"
 #include "report/mlperf_export.hpp"
 #include "report/power_figures.hpp"
 #include "report/result_json.hpp"
+#include "report/study_figures.hpp"
+#include "report/sweep_report.hpp"
 #include "report/table.hpp"
 #include "study/each_run.hpp"
 #include "topology/fabric.hpp"
+#include "topology/inspect.hpp"
 
 namespace tw::cli {
 namespace {
@@ -30,23 +34,50 @@ struct Arguments {
   bool explain = false, quiet = false;
 };
 
-void write_folder(const Console& console, const std::string& folder, const std::vector<LoadedScenario>& scenarios,
+// The words that simulate the same again.
+report::Reproduction reproduction(const Arguments& a) {
+  report::Reproduction how{{"trainwatt", "run"}, a.seed, a.runs, a.level};
+  how.command.insert(how.command.end(), a.scenarios.begin(), a.scenarios.end());
+  for (const std::string& set : a.set) how.command.insert(how.command.end(), {"--set", set});
+  if (a.seed != 1) how.command.insert(how.command.end(), {"--seed", fmt::format("{}", a.seed)});
+  if (a.runs > 0) how.command.insert(how.command.end(), {"--runs", fmt::format("{}", a.runs)});
+  if (a.level != 1) how.command.insert(how.command.end(), {"--level", fmt::format("{}", a.level)});
+  how.command.insert(how.command.end(), {"-o", "out"});
+  return how;
+}
+
+// A drawing of more nodes is megabytes of lines that nobody can tell apart.
+constexpr int kMostNodesDrawn = 600;
+
+void write_folder(const Console& console, const Arguments& a, const std::vector<LoadedScenario>& scenarios,
                   const std::vector<Outcome>& outcomes, const std::string& table) {
+  const std::string& folder = a.output;
   const auto in_folder = [&](const char* name) { return (std::filesystem::path(folder) / name).string(); };
   write_file(in_folder("result.json"), report::results_json(outcomes));
   write_file(in_folder("results.csv"), report::results_csv(outcomes));
   write_file(in_folder("table.txt"), table);
+  write_file(in_folder("inputs.json"), report::inputs_json(reproduction(a), scenarios));
   std::vector<std::string> notes;
   const auto note = [&](const std::vector<std::string>& more) {
     for (const std::string& text : more)
       if (std::find(notes.begin(), notes.end(), text) == notes.end()) notes.push_back(text);
   };
+  std::string drawn;  // scenarios of one cluster share its drawing
   for (size_t i = 0; i < outcomes.size(); ++i)
     if (outcomes[i].result.error.empty()) {
+      const Cluster& cluster = scenarios[i].scenario.cluster;
+      if (cluster.nodes() <= kMostNodesDrawn) {
+        const std::string svg = svg_text(build_fabric(cluster));
+        if (svg != drawn)
+          write_file(in_folder(("topology-" + report::file_name_of(outcomes[i].result.scenario) + ".svg").c_str()),
+                     svg);
+        drawn = svg;
+      }
       note(report::power_figure(folder, scenarios[i].scenario, outcomes[i].result));
       note(report::step_power_figure(folder, outcomes[i].result));
       note(report::energy_flow_figure(folder, outcomes[i].result));
     }
+  note(report::step_breakdown_figure(folder, outcomes));
   note(
       report::error_figure(folder, "predicted-measured", "Simulated against measured", report::error_points(outcomes)));
   for (const std::string& text : notes) console.message(text);
@@ -117,7 +148,8 @@ ExitCode run(const Arguments& a, Console& console) {
   check_output_folder("--mlperf-logs", a.mlperf_logs, faults);
   if (a.telemetry == "-") faults.add({"--telemetry", "", "telemetry cannot go to stdout", "a file, .sqlite or .csv"});
   std::vector<LoadedScenario> scenarios;
-  for (const std::string& file : a.scenarios) scenarios.push_back(load_scenario(file, a.set, faults, a.explain));
+  for (const std::string& file : a.scenarios)
+    scenarios.push_back(load_scenario(file, a.set, faults, a.explain || !a.output.empty()));
   if (faults.empty()) report::check_mlperf_folder("--mlperf-logs", a.mlperf_logs, scenarios, faults);
   faults.throw_if_any();
   if (a.explain) {
@@ -146,7 +178,7 @@ ExitCode run(const Arguments& a, Console& console) {
     table += report::result_table(o.result);
   }
   table += report::side_by_side(outcomes);
-  if (!a.output.empty()) write_folder(console, a.output, scenarios, outcomes, table);
+  if (!a.output.empty()) write_folder(console, a, scenarios, outcomes, table);
   if (!a.json.empty()) write_output(console, a.json, report::results_json(outcomes));
   if (!a.telemetry.empty()) write_telemetry_of(a, scenarios, outcomes);
   if (!a.mlperf_logs.empty()) code = std::max(code, write_mlperf_logs_of(a, console, scenarios, outcomes));
@@ -170,7 +202,7 @@ Command run_command() {
       {{"scenario", "FILE", "scenario files", &a->scenarios, true, {}},
        {"-o,--output",
         "DIR",
-        "write result.json, results.csv, table.txt and the figures into DIR",
+        "write result.json, results.csv, table.txt, inputs.json and the figures into DIR, for report",
         &a->output,
         false,
         {}},

@@ -9,6 +9,7 @@
 #include "cli/progress.hpp"
 #include "cli/sweep_outputs.hpp"
 #include "core/files.hpp"
+#include "report/inputs_json.hpp"
 #include "report/sweep_report.hpp"
 #include "study/sweep_run.hpp"
 
@@ -56,6 +57,12 @@ ExitCode run(const Arguments& a, Console& console) {
     options.progress = [&](size_t done, size_t all, size_t before) { progress.update(done, all, before); };
     totals = run_sweep(loaded, a.output, options);
   }
+  report::Reproduction how{{"trainwatt", "sweep", a.study}, loaded.study.seed, loaded.study.runs, loaded.study.level};
+  for (const std::string& set : a.set) how.command.insert(how.command.end(), {"--set", set});
+  how.command.insert(how.command.end(), {"-o", "out"});
+  write_file(
+      (std::filesystem::path(a.output) / "inputs.json").string(),
+      report::study_inputs_json(how, loaded, load_scenario(loaded.scenario_file, loaded.study.set, faults, true)));
   write_sweep_outputs(console, a.output);
   tell(console, totals);
   return static_cast<ExitCode>(totals.code);
@@ -68,7 +75,7 @@ Command sweep_command() {
   return {
       "sweep",
       "Simulates a study: one scenario with many values of some of its inputs",
-      "  trainwatt sweep studies/half-the-spines.json -o out\n"
+      "  trainwatt sweep scenarios/studies/half-the-spines.json -o out\n"
       "  trainwatt sweep mine.json -o out --jobs 8\n"
       "  trainwatt sweep mine.json -o out --resume               after an interruption, a kill or a full disk\n"
       "  trainwatt sweep mine.json -o out/2 --shard 2/8          on one of eight machines; then trainwatt merge\n"

@@ -11,6 +11,7 @@
 #include "core/files.hpp"
 #include "report/accuracy.hpp"
 #include "report/figures.hpp"
+#include "report/inputs_json.hpp"
 #include "report/result_json.hpp"
 #include "report/table.hpp"
 
@@ -54,6 +55,10 @@ ExitCode run(const Arguments& a, Console& console) {
     }
     write_file((std::filesystem::path(a.output) / "validate.json").string(), report::suites_json(suites));
     write_file((std::filesystem::path(a.output) / "validate.txt").string(), table);
+    report::Reproduction how{{"trainwatt", "validate"}, a.seed, a.runs, 1};
+    how.command.insert(how.command.end(), a.suites.begin(), a.suites.end());
+    how.command.insert(how.command.end(), {"-o", "out"});
+    write_file((std::filesystem::path(a.output) / "validate-inputs.json").string(), report::inputs_json(how, {}));
   }
   if (!a.json.empty()) write_output(console, a.json, report::suites_json(suites));
   if (!a.markdown.empty()) write_output(console, a.markdown, report::accuracy_markdown(suites));

@@ -35,12 +35,51 @@ void section(std::string& out, const std::string& title, const std::vector<Compa
   }
   out += fmt::format("  {:<{}}", "", path);
   for (size_t i = 0; i < all.size(); ++i) out += fmt::format("  {:>{}}", shown(all[i].name), widths[i]);
-  out += "     change\n";
+  for (size_t i = 1; i < all.size(); ++i)
+    out += fmt::format("  {:>10}", all.size() == 2 ? std::string("change") : fmt::format("{} to 1", i + 1));
+  out += "\n";
   for (const Difference& d : list) {
-    out += fmt::format("  {:<{}}", d.path, path);
-    for (size_t i = 0; i < all.size(); ++i) out += fmt::format("  {:>{}}", shown(d.values[i]), widths[i]);
-    out += d.change_pct ? fmt::format("  {:>+8.2f} %\n", *d.change_pct) : "\n";
+    std::string line = fmt::format("  {:<{}}", d.path, path);
+    for (size_t i = 0; i < all.size(); ++i) line += fmt::format("  {:>{}}", shown(d.values[i]), widths[i]);
+    for (size_t i = 1; i < all.size(); ++i)
+      line += d.changes_pct[i] ? fmt::format("  {:>+8.2f} %", *d.changes_pct[i]) : fmt::format("  {:>10}", "");
+    out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }
+}
+
+// Each against the first: which parts of the step make the difference.
+std::string step_section(const std::vector<Comparand>& all) {
+  std::string out;
+  for (size_t i = 1; i < all.size(); ++i) {
+    double change_s = 0;
+    const auto parts = step_parts(all.front(), all[i], change_s);
+    if (parts.empty()) continue;
+    out += fmt::format("What makes the step of {} {} than that of {} (ms)\n", all[i].name,
+                       change_s > 0   ? "longer"
+                       : change_s < 0 ? "shorter"
+                                      : "no longer",
+                       all.front().name);
+    out += fmt::format("  {:<10}  {:>12}  {:>12}  {:>12}  {:>10}\n", "", "first", "other", "difference", "share");
+    for (const StepPart& p : parts)
+      out += fmt::format("  {:<10}  {:>12.3f}  {:>12.3f}  {:>+12.3f}  {:>10}\n", p.name, 1e3 * p.first_s,
+                         1e3 * p.other_s, 1e3 * p.change_s(),
+                         change_s != 0 ? fmt::format("{:+.1f} %", 100 * p.change_s() / std::abs(change_s)) : "");
+    out += fmt::format("  {:<10}  {:>12}  {:>12}  {:>+12.3f}\n", "together", "", "", 1e3 * change_s);
+  }
+  return out;
+}
+
+// Results carry the hash of their inputs, not the inputs.
+std::string unknown_inputs(const std::vector<Comparand>& all) {
+  const auto hash_of = [](const Comparand& c) {
+    for (const auto& [path, text] : c.inputs)
+      if (path == "inputs_sha256") return text;
+    return std::string();
+  };
+  for (const Comparand& c : all)
+    if (!hash_of(c).empty() && hash_of(c) != hash_of(all.front()))
+      return "  (results hold the plan and a hash of their inputs: compare the scenarios to see all that changed)\n";
+  return "";
 }
 
 }  // namespace
@@ -48,8 +87,9 @@ void section(std::string& out, const std::string& title, const std::vector<Compa
 std::string compare_table(const std::vector<Comparand>& all) {
   std::string out;
   section(out, "Inputs", all, &Comparand::inputs);
+  out += unknown_inputs(all);
   section(out, "Outputs (SI units)", all, &Comparand::outputs);
-  return out;
+  return out + step_section(all);
 }
 
 std::string compare_json(const std::vector<Comparand>& all) {
@@ -69,9 +109,21 @@ std::string compare_json(const std::vector<Comparand>& all) {
         }
         row["values"].push_back(value);
       }
-      row["change_pct"] = d.change_pct ? json(*d.change_pct) : json(nullptr);
+      const auto number = [](const std::optional<double>& v) { return v ? json(*v) : json(nullptr); };
+      row["change_pct"] = number(d.changes_pct.back());  // of the last
+      row["changes_pct"] = json::array();
+      for (const auto& change : d.changes_pct) row["changes_pct"].push_back(number(change));
       out[key].push_back(row);
     }
+  }
+  out["step"] = json::array();
+  for (size_t i = 1; i < all.size(); ++i) {
+    double change_s = 0;
+    json parts = json::array();
+    for (const StepPart& p : step_parts(all.front(), all[i], change_s))
+      parts.push_back({{"part", p.name}, {"first_s", p.first_s}, {"other_s", p.other_s}, {"change_s", p.change_s()}});
+    out["step"].push_back(
+        {{"name", all[i].name}, {"change_s", parts.empty() ? json(nullptr) : json(change_s)}, {"parts", parts}});
   }
   return out.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }

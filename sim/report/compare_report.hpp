@@ -8,8 +8,11 @@
 
 namespace tw::report {
 
+// What differs in the inputs, what that did to the outputs, and which parts of the step explain it; each against the
+// first.
 std::string compare_table(const std::vector<Comparand>& all);
-// {"names", "inputs": [{"path", "values", "change_pct"}], "outputs": [...]}
+// {"names", "inputs": [{"path", "values", "change_pct", "changes_pct"}], "outputs": [...],
+//  "step": [{"name", "change_s", "parts": [{"part", "first_s", "other_s", "change_s"}]}]}
 std::string compare_json(const std::vector<Comparand>& all);
 
 }  // namespace tw::report

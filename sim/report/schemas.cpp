@@ -26,15 +26,19 @@ void collect(const ObjectInfo& info, std::map<std::string, const ObjectInfo*>& k
 
 }  // namespace
 
-std::map<std::string, std::string> schemas() {
+std::map<std::string, const ObjectInfo*> input_kinds() {
   std::map<std::string, const ObjectInfo*> kinds;
   collect(description<Scenario>().info(), kinds);
   collect(description<Suite>().info(), kinds);
   collect(description<KnownGaps>().info(), kinds);
   collect(description<Study>().info(), kinds);
   collect(description<StudyRange>().info(), kinds);
+  return kinds;
+}
+
+std::map<std::string, std::string> schemas() {
   std::map<std::string, std::string> texts;
-  for (const auto& [name, info] : kinds) texts[name] = schema_text(*info);
+  for (const auto& [name, info] : input_kinds()) texts[name] = schema_text(*info);
   return texts;
 }
 

@@ -4,7 +4,12 @@
 #include <map>
 #include <string>
 
+#include "core/describe.hpp"
+
 namespace tw::report {
+
+// Every described kind that a scenario, a suite or a study can hold, by name.
+std::map<std::string, const ObjectInfo*> input_kinds();
 
 // Kind -> schema text, for every described kind that a scenario or a suite can hold.
 std::map<std::string, std::string> schemas();

@@ -3,16 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "core/files.hpp"
-#include "report/figures.hpp"
+#include "core/csv.hpp"
 #include "report/numbers.hpp"
 #include "report/result_json.hpp"
+#include "report/study_figures.hpp"
 
 namespace tw::report {
 namespace {
@@ -40,15 +38,6 @@ std::string cell(const std::string& text) {
 std::string last_key(const std::string& pointer) {
   const size_t slash = pointer.rfind('/');
   return slash == std::string::npos ? pointer : pointer.substr(slash + 1);
-}
-
-// "400 Gbit/s" -> 400 and "Gbit/s": values of one axis are plotted in the unit that they are written in.
-double leading_number(const std::string& text, std::string& unit) {
-  char* end = nullptr;
-  const double v = std::strtod(text.c_str(), &end);
-  unit = std::string(end);
-  if (!unit.empty() && unit.front() == ' ') unit.erase(0, 1);
-  return v;
 }
 
 }  // namespace
@@ -146,47 +135,35 @@ std::string sweep_table(const Study& study, const SweepTable& t, size_t most) {
   return out;
 }
 
-std::vector<std::string> sweep_figures(const std::string& folder, const Study& study, const SweepTable& t) {
-  std::vector<std::string> notes;
-  for (size_t k = 0; k < study.figures.size(); ++k) {
-    const StudyFigure& figure = study.figures[k];
-    // A column for each line; blanks where it has no value at that x.
-    std::vector<std::string> series, xs;
-    std::map<std::pair<std::string, std::string>, std::string> values;
-    const auto column = [&](const std::string& pointer) {
-      return static_cast<size_t>(std::find(t.inputs.begin(), t.inputs.end(), pointer) - t.inputs.begin());
-    };
-    for (const SweepTable::Row& row : t.rows) {
-      if (row.status != "done") continue;
-      const std::string x = row.inputs[column(figure.x)];
-      const std::string s =
-          figure.series.empty() ? study.name : last_key(figure.series) + " " + row.inputs[column(figure.series)];
-      if (const std::string value = t.value(row, figure.y); !value.empty()) values[{x, s}] = value;
-      if (std::find(series.begin(), series.end(), s) == series.end()) series.push_back(s);
-      if (std::find(xs.begin(), xs.end(), x) == xs.end()) xs.push_back(x);
+std::vector<std::string> step_breakdown_figure(const std::string& folder, const std::vector<Outcome>& outcomes) {
+  Study study;
+  study.name = "step-breakdown";
+  StudyFigure figure;
+  figure.kind = FigureKind::breakdown;
+  figure.x = "scenario";
+  figure.y = "step.breakdown_s";
+  figure.label = "training step";
+  figure.title = "Where a training step goes";
+  study.figures = {figure};
+  std::string text;
+  for (const Outcome& o : outcomes) {
+    if (!o.result.error.empty()) continue;
+    std::string head = "scenario", row = cell(o.result.scenario);
+    std::vector<std::pair<std::string, std::string>> parts;
+    flatten(json::parse(point_json(o.result))["step"]["breakdown_s"], "step.breakdown_s", parts);
+    for (const auto& [name, value] : parts) {
+      head += "," + name;
+      row += "," + value;
     }
-    if (values.empty()) {
-      notes.push_back(fmt::format("figure {}: no point has a value of {}", k + 1, figure.y));
-      continue;
-    }
-    std::string unit, data = "x";
-    for (const std::string& s : series) data += "," + cell(s);
-    data += "\n";
-    for (const std::string& x : xs) {
-      data += fmt::format("{}", leading_number(x, unit));
-      for (const std::string& s : series) data += "," + values[{x, s}];
-      data += "\n";
-    }
-    const std::string stem =
-        (std::filesystem::path(folder) / fmt::format("{}-{}", file_name_of(study.name), k + 1)).string();
-    write_file(stem + ".csv", data);
-    const std::string xlabel = last_key(figure.x) + (unit.empty() ? "" : " (" + unit + ")");
-    for (const std::string& note : draw_figure(
-             "sweep.gp", stem,
-             {study.name, xlabel, figure.label.empty() ? figure.y : figure.label, fmt::format("{}", series.size())}))
-      notes.push_back(note);
+    if (text.empty()) text = head + "\n";
+    text += row + "\n";
   }
-  return notes;
+  if (text.empty()) return {};
+  return study_figures(folder, study, CsvTable::parse(text, "step-breakdown"));
+}
+
+std::vector<std::string> sweep_figures(const std::string& folder, const Study& study, const SweepTable& t) {
+  return study_figures(folder, study, CsvTable::parse(sweep_csv(t), "sweep.csv"));
 }
 
 }  // namespace tw::report

@@ -37,4 +37,7 @@ std::string sweep_table(const Study& study, const SweepTable& table, size_t most
 // FOLDER/NAME-1.{csv,svg,png}, ... for the figures of the study. Returns what a user should hear.
 std::vector<std::string> sweep_figures(const std::string& folder, const Study& study, const SweepTable& table);
 
+// FOLDER/step-breakdown-1.{csv,svg,png}: where a step goes, a bar a scenario.
+std::vector<std::string> step_breakdown_figure(const std::string& folder, const std::vector<Outcome>& outcomes);
+
 }  // namespace tw::report

@@ -114,11 +114,38 @@ std::vector<Difference> differences(const std::vector<FlatValues>& all, double t
     if (std::all_of(d.values.begin(), d.values.end(),
                     [&](const auto& v) { return same(v, d.values.front(), tolerance); }))
       continue;
-    const auto first = number_of(d.values.front()), last = number_of(d.values.back());
-    if (first && last && *first != 0) d.change_pct = 100 * (*last / *first - 1);
+    const auto first = number_of(d.values.front());
+    for (const auto& text : d.values) {
+      const auto other = number_of(text);
+      d.changes_pct.push_back(first && other && *first != 0 ? std::optional(100 * (*other / *first - 1))
+                                                            : std::nullopt);
+    }
     out.push_back(std::move(d));
   }
   return out;
+}
+
+std::vector<StepPart> step_parts(const Comparand& first, const Comparand& other, double& change_s) {
+  const std::string key = "step.breakdown_s.";
+  std::map<std::string, StepPart> parts;
+  double sum_s = 0;
+  for (const auto& [comparand, value] : {std::pair{&first, &StepPart::first_s}, std::pair{&other, &StepPart::other_s}})
+    for (const auto& [path, text] : comparand->outputs) {
+      if (path.compare(0, key.size(), key) != 0) continue;
+      StepPart& part = parts[path.substr(key.size())];
+      part.name = path.substr(key.size());
+      part.*value = number_of(text).value_or(0);
+      sum_s += (comparand == &first ? -1 : 1) * part.*value;
+    }
+  change_s = sum_s;
+  std::vector<StepPart> list;
+  for (auto& [name, part] : parts)
+    if (part.change_s() != 0) list.push_back(std::move(part));
+  std::sort(list.begin(), list.end(), [](const StepPart& a, const StepPart& b) {
+    return std::abs(a.change_s()) != std::abs(b.change_s()) ? std::abs(a.change_s()) > std::abs(b.change_s())
+                                                            : a.name < b.name;
+  });
+  return list;
 }
 
 }  // namespace tw

@@ -31,8 +31,18 @@ Comparand comparand_of(const std::string& name, const std::string& inputs, const
 struct Difference {
   std::string path;
   std::vector<std::optional<std::string>> values;
-  std::optional<double> change_pct;  // of the last against the first, where both are numbers
+  std::vector<std::optional<double>> changes_pct;  // of each against the first, where both are numbers
 };
+// What a part of the step has to do with the difference of two steps.
+struct StepPart {
+  std::string name;  // key of breakdown_s
+  double first_s = 0, other_s = 0;
+  double change_s() const { return other_s - first_s; }
+};
+// The parts of the steps of two comparands that differ, by size of their difference; they add up to `change_s`, the
+// difference of the step times. Empty where one of them has no breakdown.
+std::vector<StepPart> step_parts(const Comparand& first, const Comparand& other, double& change_s);
+
 // In the order of the first that has the path. Numbers that agree to `tolerance` (relative) are the same.
 std::vector<Difference> differences(const std::vector<FlatValues>& all, double tolerance = 1e-12);
 

@@ -129,12 +129,18 @@ void check_study(const Study& study, const std::vector<StudyValues>& axes, const
   if (points > kMostPoints)
     root.at("axes").fault(fmt::format("{:.0f} points, more than a million", points),
                           "fewer values, or several studies");
-  for (size_t i = 0; i < study.figures.size(); ++i)
-    for (const auto& [key, pointer] :
-         {std::pair{"x", study.figures[i].x}, std::pair{"series", study.figures[i].series}})
-      if (!pointer.empty() && seen.count(pointer) == 0)
-        root.at("figures").at(i).at(key).fault(fmt::format("{} does not change in this study", pointer),
-                                               "a pointer of one of the axes");
+  for (size_t i = 0; i < study.figures.size(); ++i) {
+    const StudyFigure& figure = study.figures[i];
+    const ReadContext at = root.at("figures").at(i);
+    for (const auto& [key, pointer] : {std::pair{"x", figure.x}, std::pair{"series", figure.series}}) {
+      // The front of two outputs has an output along its horizontal axis.
+      const bool output = figure.kind == FigureKind::pareto && std::string(key) == "x";
+      if (!pointer.empty() && seen.count(pointer) == 0 && !output)
+        at.at(key).fault(fmt::format("{} does not change in this study", pointer), "a pointer of one of the axes");
+    }
+    if (figure.kind == FigureKind::heatmap && figure.series.empty())
+      at.fault("a heat map needs \"series\", the input along its vertical axis", "a pointer of one of the axes");
+  }
 }
 
 // What values that stand for whole parts of the scenario draw in from files, so that a resumed study sees that one of

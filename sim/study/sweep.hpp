@@ -37,14 +37,35 @@ struct Choices<StudySkip> {
   }
 };
 
+enum class FigureKind { line, scaling, heatmap, pareto, breakdown };
+template <>
+struct Choices<FigureKind> {
+  static std::vector<std::pair<std::string, FigureKind>> table() {
+    return {{"line", FigureKind::line},
+            {"scaling", FigureKind::scaling},
+            {"heatmap", FigureKind::heatmap},
+            {"pareto", FigureKind::pareto},
+            {"breakdown", FigureKind::breakdown}};
+  }
+};
+
 struct StudyFigure {
   std::string x, y = "step.time_s", series, label;
+  FigureKind kind = FigureKind::line;
+  std::string title, x_label;
   static void describe(Description<StudyFigure>& d) {
     d.object("study_figure", "A figure of a study.");
-    d.required("x", &StudyFigure::x, "the input along the horizontal axis, as its pointer");
-    d.optional("y", &StudyFigure::y, "the output, a column of sweep.csv such as step.time_s");
-    d.optional("series", &StudyFigure::series, "the input that tells the lines apart, as its pointer");
-    d.optional("label", &StudyFigure::label, "text of the vertical axis (default: the column's name)");
+    d.required("x", &StudyFigure::x,
+               "the input along the horizontal axis, as its pointer; of a Pareto front an output, a column of sweep.csv");
+    d.optional("y", &StudyFigure::y,
+               "the output, a column of sweep.csv such as step.time_s; of a breakdown a group such as step.breakdown_s");
+    d.optional("series", &StudyFigure::series,
+               "the input that tells the lines apart, as its pointer; of a heat map the vertical axis");
+    d.optional("label", &StudyFigure::label, "text of the vertical axis (default: what the column means)");
+    d.optional("kind", &StudyFigure::kind,
+               "line (bars where x is no number), scaling (with its efficiency), heatmap, pareto or breakdown (stacked)");
+    d.optional("title", &StudyFigure::title, "title (default: the study's name)");
+    d.optional("x_label", &StudyFigure::x_label, "text of the horizontal axis (default: name and unit of x)");
   }
 };
 

@@ -166,7 +166,8 @@ SweepTotals run_sweep(const LoadedStudy& study, const std::string& folder, const
   const auto taken = [&](size_t k, ChildResult&& r) {
     if (!store) store.emplace(folder);
     if (r.code != ExitCode::interrupted) store->add({row_of(study, todo[k], std::move(r))});
-    if (options.progress) options.progress(++done, todo.size(), before);
+    ++done;
+    if (options.progress) options.progress(done, todo.size(), before);
     const std::chrono::duration<double> since = Clock::now() - shown;
     if (!options.snapshot || since.count() < every_s || done == todo.size()) return;
     const auto begin = Clock::now();

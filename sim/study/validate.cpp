@@ -211,7 +211,8 @@ Maybe SuiteOutcome::mape_pct(RowKind kind, const std::string& quantity) const {
   double sum = 0;
   int count = 0;
   for (const RowOutcome& r : rows) {
-    if (r.row.kind != kind || !r.row.counted || !r.error_pct || (!quantity.empty() && r.row.quantity != quantity)) continue;
+    if (r.row.kind != kind || !r.row.counted || !r.error_pct || (!quantity.empty() && r.row.quantity != quantity))
+      continue;
     sum += std::abs(*r.error_pct);
     ++count;
   }

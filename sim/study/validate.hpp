@@ -41,7 +41,8 @@ struct SuiteRow {
     d.object("suite_row", "A measured figure and how close its prediction has to be.");
     d.required("id", &SuiteRow::id, "name of the row, unique in its suite");
     d.required("quantity", &SuiteRow::quantity, "a quantity of a result, such as step_s or dc_mlperf_j");
-    d.optional("rule", &SuiteRow::rule, "the rule of apportionment, for network_w; olympic, for run_s over several runs");
+    d.optional("rule", &SuiteRow::rule,
+               "the rule of apportionment, for network_w; olympic, for run_s over several runs");
     d.required("unit", &SuiteRow::unit, "unit of the measured value, as in results");
     d.required("measured", &SuiteRow::measured, "what was measured");
     d.required("kind", &SuiteRow::kind, "whether a constant was fitted on it");

@@ -103,8 +103,7 @@ TEST_CASE("derived claims of round v2.0 follow from the logged rows, but one") {
   for (const Claim& c : claims) {
     INFO(c.submitter << ": " << c.claim);
     size_t row = 0;
-    while (row < table.rows() &&
-           !(table.text(row, "submitter") == c.submitter && table.text(row, "claim") == c.claim))
+    while (row < table.rows() && !(table.text(row, "submitter") == c.submitter && table.text(row, "claim") == c.claim))
       ++row;
     REQUIRE(row < table.rows());
     REQUIRE(seen.insert(row).second);
@@ -124,8 +123,8 @@ TEST_CASE("derived claims of round v2.0 follow from the logged rows, but one") {
       CHECK(table.text(row, "verdict") == "CONTRADICTED");
     }
   }
-  CHECK(contradicted == std::vector<std::string>{
-                            "Krai: energy difference with 200 W of other components: claimed 25 %, found 50.1 %"});
+  CHECK(contradicted ==
+        std::vector<std::string>{"Krai: energy difference with 200 W of other components: claimed 25 %, found 50.1 %"});
   // Every derived figure of the table is in the list, but those of several systems at once.
   for (size_t row = 0; row < table.rows(); ++row) {
     if (table.text(row, "kind") != "derived" || seen.count(row) > 0) continue;
@@ -154,7 +153,8 @@ TEST_CASE("the rows of round v2.0 are those that the statements name") {
   for (size_t c = 0; c < claims.rows(); ++c) {
     if (claims.text(c, "match_rows").empty()) continue;
     const auto names = cells(claims.text(c, "match_rows")), minutes = cells(claims.text(c, "match_time_min")),
-               counts = cells(claims.text(c, "match_accelerators")), samples = cells(claims.text(c, "match_samples_to_converge"));
+               counts = cells(claims.text(c, "match_accelerators")),
+               samples = cells(claims.text(c, "match_samples_to_converge"));
     for (size_t i = 0; i < names.size(); ++i) {
       named.insert(names[i]);
       size_t row = 0;

@@ -36,10 +36,8 @@ TEST_CASE("run rows, profiled benchmarks and one cluster's speed-ups: every boun
     const SuiteOutcome suite = outcome(name);
     CAPTURE(name);
     CHECK(suite.errors.empty());
-    if (suite.step_mape_bound_pct)
-      CHECK(*suite.mape_pct(RowKind::predicted, "step_s") <= *suite.step_mape_bound_pct);
-    if (suite.run_mape_bound_pct)
-      CHECK(*suite.mape_pct(RowKind::predicted, "run_s") <= *suite.run_mape_bound_pct);
+    if (suite.step_mape_bound_pct) CHECK(*suite.mape_pct(RowKind::predicted, "step_s") <= *suite.step_mape_bound_pct);
+    if (suite.run_mape_bound_pct) CHECK(*suite.mape_pct(RowKind::predicted, "run_s") <= *suite.run_mape_bound_pct);
     for (const RowOutcome& r : suite.rows) {
       INFO(r.row.id << ": error " << r.error_pct.value_or(1e9) << " %");
       CHECK(r.predicted);

@@ -80,3 +80,29 @@ TEST_CASE("a second engine in one process is refused") {
   });
   CHECK_THAT(r.error, Catch::Contains("one engine"));
 }
+
+TEST_CASE("streamed children: every result once, prepared once, nothing of the caller's in them") {
+  ChildOptions options;
+  options.jobs = 3;
+  int opened = 0, prepared = 0;
+  std::vector<std::string> values(9);
+  stream_from_children(
+      9, [&] { ++prepared; },
+      [&](size_t i) { return std::to_string(i * i) + (opened == 0 && prepared == 1 ? "" : " wrong"); },
+      [&](size_t i, ChildResult&& r) {
+        ++opened;  // what happens here is in none of them
+        values[i] = std::move(r.value);
+      },
+      options);
+  CHECK(opened == 9);
+  CHECK(prepared == 0);
+  for (size_t i = 0; i < 9; ++i) CHECK(values[i] == std::to_string(i * i));
+  CHECK_THROWS_WITH(stream_from_children(
+                        100, {}, [](size_t) { return std::string("x"); },
+                        [](size_t, ChildResult&&) { throw std::runtime_error("disk full"); }, options),
+                    "disk full");
+  CHECK_THROWS_AS(stream_from_children(
+                      1, [] { throw SimulationError("no module"); }, [](size_t) { return std::string(); },
+                      [](size_t, ChildResult&&) {}, options),
+                  SimulationError);
+}

@@ -1,0 +1,39 @@
+// trainwatt report: one page of a folder of results.
+#include <filesystem>
+#include <memory>
+
+#include "cli/command.hpp"
+#include "cli/outputs.hpp"
+#include "report/report_page.hpp"
+
+namespace tw::cli {
+namespace {
+
+struct Arguments {
+  std::string folder, output;
+};
+
+ExitCode run(const Arguments& a, Console& console) {
+  const std::string target = a.output.empty() ? (std::filesystem::path(a.folder) / "report.html").string() : a.output;
+  Faults faults;
+  check_output_file("-o", target, faults);
+  faults.throw_if_any();
+  write_output(console, target, report::report_page(a.folder));
+  if (target != "-") console.message("wrote " + target);
+  return ExitCode::done;
+}
+
+}  // namespace
+
+Command report_command() {
+  const auto a = std::make_shared<Arguments>();
+  return {"report",
+          "Makes one HTML page of a folder that run, sweep or validate wrote",
+          "  trainwatt run scenarios/smc-llama2-70b-lora-8n.json -o out\n"
+          "  trainwatt report out -o report.html",
+          {{"folder", "DIR", "folder made by run, sweep or validate with -o", &a->folder, true, {}},
+           {"-o,--output", "FILE", "the page; - is stdout (default: report.html in DIR)", &a->output, false, {}}},
+          [a](Console& console) { return run(*a, console); }};
+}
+
+}  // namespace tw::cli

@@ -1,0 +1,28 @@
+// Every key of the result JSON with its unit and meaning: labels of figures and of the HTML report, and the reference
+// page of outputs. A test holds the list against results.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace tw::report {
+
+// `path` as in the columns of sweep.csv: "step.time_s". A list element is "[]", any key of a map "*":
+// "power.per_node[].mean_w", "memory.parts_bytes.*". `unit` is empty for texts and "1" for ratios.
+struct OutputKey {
+  const char* path;
+  const char* unit;
+  const char* meaning;
+};
+const std::vector<OutputKey>& output_keys();
+
+// The entry that stands for a path, whose list indices may be numbers; null when there is none.
+const OutputKey* find_output_key(const std::string& path);
+
+// Whether more of it is better (rates, utilisation); of times, energies and costs less is.
+bool more_is_better(const std::string& path);
+
+// The reference page: a table for each part of the result.
+std::string outputs_markdown();
+
+}  // namespace tw::report

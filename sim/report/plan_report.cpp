@@ -1,0 +1,238 @@
+#include "report/plan_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "report/numbers.hpp"
+
+namespace tw::report {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+const std::vector<std::pair<const char*, double Breakdown::*>>& parts() {
+  static const std::vector<std::pair<const char*, double Breakdown::*>> list{
+      {"compute", &Breakdown::compute}, {"host", &Breakdown::host},     {"tp", &Breakdown::tp},
+      {"cp", &Breakdown::cp},           {"pp", &Breakdown::pp},         {"dp", &Breakdown::dp},
+      {"ep", &Breakdown::ep},           {"bubble", &Breakdown::bubble}, {"optimizer", &Breakdown::optimizer},
+      {"jitter", &Breakdown::jitter},   {"other", &Breakdown::other}};
+  return list;
+}
+
+std::string value_text(PlanObjective objective, double value) {
+  switch (objective) {
+    case PlanObjective::time:
+      return time_text(value);
+    case PlanObjective::energy:
+      return energy_text(value);
+    case PlanObjective::cost:
+      return plain(value) + " USD";
+    case PlanObjective::carbon:
+      return plain(value) + " kg CO2e";
+  }
+  return "";
+}
+
+std::string short_time(double value_s) {
+  const std::string text = time_text(value_s);
+  return text.substr(0, text.find(" ("));
+}
+
+std::string plan_text(const PlanCandidate& c) {
+  const Plan& p = c.plan;
+  std::string text = fmt::format("TP{} PP{}", p.tp, p.pp);
+  if (p.vp > 1) text += fmt::format(" VP{}", p.vp);
+  text += fmt::format(" CP{} DP{}", p.cp, p.dp);
+  if (p.ep > 1) text += fmt::format(" EP{}", p.ep);
+  return text + fmt::format(" MBS{} GA{}{}{}", p.mbs, p.ga(),
+                            c.recompute == Recompute::none ? "" : ", recompute " + choice_name(c.recompute),
+                            p.sharding == Sharding::none ? "" : ", " + choice_name(p.sharding));
+}
+
+// Parts of a step of the second less those of the first, per sample, largest first.
+std::string why_it_wins(const PlanAnswer& best, const PlanAnswer& next) {
+  const double a = best.candidate.plan.gbs, b = next.candidate.plan.gbs;
+  const double best_s = best.result.step.time_s.value_or(0) / a, next_s = next.result.step.time_s.value_or(0) / b;
+  std::string out = fmt::format("Why it wins over {}:\n", plan_text(next.candidate));
+  out += fmt::format("  a step of the runner-up takes {} {} a sample\n", plain(1e3 * std::abs(next_s - best_s)) + " ms",
+                     next_s >= best_s ? "more" : "less");
+  std::vector<std::pair<double, const char*>> changes;
+  for (const auto& [name, part] : parts())
+    changes.emplace_back(next.result.step.breakdown_s.*part / b - best.result.step.breakdown_s.*part / a, name);
+  std::sort(changes.begin(), changes.end(),
+            [](const auto& x, const auto& y) { return std::abs(x.first) > std::abs(y.first); });
+  for (const auto& [change, name] : changes)
+    if (std::abs(change) > 0.01 * std::abs(next_s - best_s) && std::abs(change) > 1e-9)
+      out += fmt::format("    {:<10} {:>+10.3f} ms\n", name, 1e3 * change);
+  return out;
+}
+
+std::string what_binds(const PlanSearch& s) {
+  const PlanAnswer& best = s.answers.front();
+  const Breakdown& b = best.result.step.breakdown_s;
+  std::vector<std::pair<double, const char*>> shares;
+  for (const auto& [name, part] : parts()) shares.emplace_back(b.*part / b.total(), name);
+  std::sort(shares.rbegin(), shares.rend());
+  std::string out = "What binds it:\n  a step is";
+  for (size_t i = 0; i < 4 && shares[i].first > 0.005; ++i)
+    out += fmt::format("{} {:.1f} % {}", i ? "," : "", 100 * shares[i].first, shares[i].second);
+  const double capacity = best.result.memory.capacity_bytes.value_or(0);
+  out +=
+      fmt::format("\n  memory: {} of {} on each GPU\n", bytes_text(best.candidate.memory_bytes), bytes_text(capacity));
+  if (!s.too_large.empty()) {
+    const PlanCandidate& c = s.too_large.front();
+    out += fmt::format("  memory stands in the way of {} plan{} estimated better, first of all {}: {} a step, but {}\n",
+                       s.too_large.size(), s.too_large.size() == 1 ? "" : "s", plan_text(c), short_time(c.step_s),
+                       bytes_text(c.memory_bytes));
+  }
+  std::map<std::string, std::pair<size_t, const PlanAnswer*>> limits;
+  for (const PlanAnswer& a : s.beyond) {
+    if (a.values.empty() || !(a.values.front() < best.values.front())) continue;
+    auto& [count, first] = limits[a.beyond];
+    if (count++ == 0) first = &a;
+  }
+  for (const auto& [limit, entry] : limits)
+    out += fmt::format("  {} stands in the way of {} better plan{}, first of all {}: {}\n", limit, entry.first,
+                       entry.first == 1 ? "" : "s", plan_text(entry.second->candidate),
+                       value_text(s.objectives.front(), entry.second->values.front()));
+  return out;
+}
+
+json plan_of(const PlanCandidate& c, int gpus) {
+  const Plan& p = c.plan;
+  return {{"nodes", p.nodes},
+          {"gpus", gpus},
+          {"tp", p.tp},
+          {"pp", p.pp},
+          {"vp", p.vp},
+          {"cp", p.cp},
+          {"dp", p.dp},
+          {"ep", p.ep},
+          {"mbs", p.mbs},
+          {"gbs", p.gbs},
+          {"ga", p.ga()},
+          {"sharding", choice_name(p.sharding)},
+          {"recompute", choice_name(c.recompute)}};
+}
+
+json maybe(const Maybe& v) {
+  return v ? json(*v) : json(nullptr);
+}
+
+json answer_json(const PlanSearch& s, const PlanAnswer& a) {
+  json j = {{"plan", plan_of(a.candidate,
+                             a.candidate.plan.tp * a.candidate.plan.pp * a.candidate.plan.cp * a.candidate.plan.dp)},
+            {"own", a.candidate.own},
+            {"estimated_step_s", a.candidate.step_s},
+            {"memory_bytes", a.candidate.memory_bytes}};
+  if (!a.beyond.empty()) j["beyond"] = a.beyond;
+  if (a.values.empty()) return j;
+  j["front"] = a.front;
+  for (size_t i = 0; i < a.values.size(); ++i) j["objectives"][choice_name(s.objectives[i])] = a.values[i];
+  const Result& r = a.result;
+  j["step_s"] = maybe(r.step.time_s), j["mfu"] = maybe(r.step.mfu);
+  for (const auto& [name, part] : parts()) j["breakdown_s"][name] = r.step.breakdown_s.*part;
+  j["time_to_train_s"] = maybe(r.run.time_to_train_s.mean), j["facility_j"] = maybe(r.energy.facility_j);
+  j["kg_co2e"] = maybe(r.carbon.kg_co2e), j["energy_usd"] = maybe(objective_value(PlanObjective::cost, r));
+  j["facility_peak_w"] = r.grid.facility.peak_w, j["peak_bus_w"] = maybe(r.power.peak_bus_w);
+  return j;
+}
+
+}  // namespace
+
+std::string plan_table(const PlanSearch& s, size_t most) {
+  std::string out = fmt::format("{} plans considered", count_text(static_cast<double>(s.considered)));
+  for (const auto& [why, count] : s.left_out)
+    out += fmt::format("\n  {:>9} left out: {}", count_text(static_cast<double>(count)), why);
+  out += fmt::format("\n  {:>9} estimated, {} simulated; a simulated step takes {:.3f} to {:.3f} of its estimate\n",
+                     count_text(static_cast<double>(s.estimated)), count_text(static_cast<double>(s.simulated)),
+                     s.least_ratio, s.most_ratio);
+  if (s.not_simulated > 0)
+    out += fmt::format("  {:>9} more might be as good by their estimate; --simulate N looks at more\n",
+                       count_text(static_cast<double>(s.not_simulated)));
+  if (s.answers.empty()) {
+    out += "\nNo plan keeps all limits.\n";
+    for (size_t i = 0; i < std::min<size_t>(3, s.beyond.size()); ++i)
+      out += fmt::format("  {}: {}\n", plan_text(s.beyond[i].candidate), s.beyond[i].beyond);
+    return out;
+  }
+  const bool front = s.objectives.size() > 1;
+  out += front ? "\nThe front: each of these is beaten by none in both objectives\n" : "\nThe best plans\n";
+  out += fmt::format(
+      "  {:>3} {:>5} {:>3} {:>3} {:>3} {:>3} {:>3} {:>5} {:>4} {:>5} {:>6} {:<9} {:<6} {:>10} {:>10} {:>11} {:>9} "
+      "{:>6} {:>8}\n",
+      "", "nodes", "TP", "PP", "VP", "CP", "EP", "DP", "MBS", "GA", "GBS", "recompute", "shard", "step", "train",
+      "facility", "memory", "MFU", "of best");
+  const PlanAnswer& best = s.answers.front();
+  size_t shown = 0;
+  for (const PlanAnswer& a : s.answers) {
+    if (front && a.front > 0) continue;
+    if (++shown > most && !a.candidate.own) continue;
+    const Plan& p = a.candidate.plan;
+    const Result& r = a.result;
+    out += fmt::format(
+        "  {:>3} {:>5} {:>3} {:>3} {:>3} {:>3} {:>3} {:>5} {:>4} {:>5} {:>6} {:<9} {:<6} {:>10} {:>10} {:>11} {:>9} "
+        "{:>6} {:>8}\n",
+        shown, p.nodes, p.tp, p.pp, p.vp, p.cp, p.ep, p.dp, p.mbs, p.ga(), p.gbs, choice_name(a.candidate.recompute),
+        choice_name(p.sharding), or_dash(r.step.time_s, short_time), or_dash(r.run.time_to_train_s.mean, short_time),
+        or_dash(r.energy.facility_j, energy_text), bytes_text(a.candidate.memory_bytes),
+        r.step.mfu ? fmt::format("{:.1f} %", 100 * *r.step.mfu) : "-",
+        fmt::format("{:+.2f} %", 100 * (a.values.front() / best.values.front() - 1)));
+    if (a.candidate.own) out.insert(out.size() - 1, "  the scenario's own");
+  }
+  out += "\n";
+  for (size_t i = 0; i < s.objectives.size(); ++i)
+    out += fmt::format("{} {}: {}\n", i ? "  and" : "The best by", choice_name(s.objectives[i]),
+                       value_text(s.objectives[i], best.values[i]));
+  if (s.answers.size() > 1) out += why_it_wins(best, s.answers[1]);
+  return out + what_binds(s);
+}
+
+std::string plan_json(const PlanSearch& s, const std::string& scenario) {
+  json j = {{"scenario", scenario},
+            {"objectives", json::array()},
+            {"considered", s.considered},
+            {"left_out", json::object()}};
+  for (const PlanObjective objective : s.objectives) j["objectives"].push_back(choice_name(objective));
+  for (const auto& [why, count] : s.left_out) j["left_out"][why] = count;
+  j["estimated"] = s.estimated, j["simulated"] = s.simulated, j["not_simulated"] = s.not_simulated;
+  j["simulated_over_estimated"] = {s.least_ratio, s.most_ratio};
+  for (const char* key : {"plans", "beyond_limits", "too_large"}) j[key] = json::array();
+  for (const PlanAnswer& a : s.answers) j["plans"].push_back(answer_json(s, a));
+  for (const PlanAnswer& a : s.beyond) j["beyond_limits"].push_back(answer_json(s, a));
+  for (size_t i = 0; i < std::min<size_t>(20, s.too_large.size()); ++i) {
+    const Plan& p = s.too_large[i].plan;
+    j["too_large"].push_back({{"plan", plan_of(s.too_large[i], p.tp * p.pp * p.cp * p.dp)},
+                              {"estimated_step_s", s.too_large[i].step_s},
+                              {"memory_bytes", s.too_large[i].memory_bytes}});
+  }
+  return j.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+std::string plan_scenario(const PlanCandidate& c, const std::string& use, const std::string& name) {
+  const Plan& p = c.plan;
+  const json j = {{"use", use},
+                  {"name", name},
+                  {"plan",
+                   {{"nodes", p.nodes},
+                    {"tp", p.tp},
+                    {"pp", p.pp},
+                    {"vp", p.vp},
+                    {"cp", p.cp},
+                    {"ep", p.ep},
+                    {"dp", nullptr},
+                    {"mbs", p.mbs},
+                    {"gbs", p.gbs},
+                    {"sharding", choice_name(p.sharding)}}},
+                  {"training", {{"recompute", choice_name(c.recompute)}}},
+                  // What was measured belongs to the plan it was measured with.
+                  {"reference", nullptr}};
+  return j.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace tw::report

@@ -1,0 +1,134 @@
+#include "report/report_page.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "report/numbers.hpp"
+#include "report/output_keys.hpp"
+
+namespace tw::report {
+namespace {
+
+namespace fs = std::filesystem;
+using json = nlohmann::ordered_json;
+
+json parsed(const std::string& path) {
+  try {
+    return json::parse(read_file(path));
+  } catch (const json::exception& e) {
+    throw InputError(
+        {{path, "", "is not what trainwatt wrote: it is no JSON", "a folder made by run, sweep or validate with -o"}});
+  }
+}
+
+}  // namespace
+
+std::string report_page(const std::string& folder) {
+  const fs::path at(folder);
+  std::error_code ignored;
+  if (!fs::is_directory(at, ignored))
+    throw InputError({{folder, "", "is no folder", "a folder made by run, sweep or validate with -o"}});
+  const auto has = [&](const char* name) { return fs::exists(at / name, ignored); };
+  const json inputs = has("inputs.json") ? parsed((at / "inputs.json").string()) : json::object();
+  // One folder may hold several: the study first, since a sweep leaves nothing else.
+  if (has("sweep.csv")) return study_page(folder, inputs);
+  if (has("result.json")) return run_page(folder, parsed((at / "result.json").string()), inputs);
+  if (has("validate.json")) {
+    const json how = has("validate-inputs.json") ? parsed((at / "validate-inputs.json").string()) : json::object();
+    return validation_page(folder, parsed((at / "validate.json").string()), how);
+  }
+  throw InputError({{folder, "", "holds no results", "a folder made by run, sweep or validate with -o"}});
+}
+
+std::string figures_html(const std::string& folder, const std::vector<PageFigure>& figures) {
+  std::string out;
+  size_t number = 0;
+  for (const PageFigure& figure : figures) {
+    const fs::path svg = fs::path(folder) / (figure.stem + ".svg");
+    std::error_code ignored;
+    if (!fs::exists(svg, ignored)) continue;
+    ++number;
+    std::string data;
+    if (fs::exists(fs::path(folder) / (figure.stem + ".csv"), ignored))
+      data = fmt::format(" Data: <code>{}.csv</code>", html_text(figure.stem));
+    out += fmt::format("<figure>\n{}\n<figcaption>Figure {}. {}.{}</figcaption></figure>\n",
+                       inline_svg(read_file(svg.string()), fmt::format("f{}-", number), figure.title), number,
+                       html_text(figure.title), data);
+  }
+  return out;
+}
+
+std::string origins_html(const json& inputs) {
+  std::string out;
+  if (!inputs.contains("scenarios")) return out;
+  for (const json& s : inputs["scenarios"]) {
+    const std::string name = s.value("scenario", ""), file = s.value("file", "");
+    std::vector<std::vector<HtmlCell>> own, all;
+    for (const json& v : s["values"]) {
+      const std::string origin = v.value("origin", "");
+      const std::vector<HtmlCell> row{
+          {v.value("pointer", ""), "", ""}, {v.value("value", ""), "", ""}, {origin, "", ""}};
+      if (origin == file || origin.rfind(file + " ", 0) == 0 || origin.rfind("--set", 0) == 0) own.push_back(row);
+      all.push_back(row);
+    }
+    out += fmt::format("<h3>{}</h3>\n<p>{}</p>\n", html_text(name), html_text(s.value("description", "")));
+    out += html_table("", {"input", "value", "from"}, own);
+    out +=
+        html_details(fmt::format("All {} values in effect, with those of the files drawn in and defaults", all.size()),
+                     html_table("", {"input", "value", "from"}, all));
+  }
+  return out;
+}
+
+std::string reproduce_html(const json& inputs, const std::vector<std::pair<std::string, std::string>>& hashes) {
+  std::string out;
+  if (inputs.contains("command"))
+    out += "<pre>" + html_text(inputs.value("command", "")) + "</pre>\n";
+  else
+    out += "<p>The folder holds no inputs.json: it does not say how it was made.</p>\n";
+  std::vector<std::vector<HtmlCell>> rows;
+  if (inputs.contains("trainwatt")) {
+    rows.push_back({{"version", "", ""}, {inputs.value("trainwatt", ""), "", ""}});
+    for (const char* key : {"seed", "runs", "level"})
+      if (inputs.contains(key)) rows.push_back({{key, "", ""}, {inputs[key].dump(), "", ""}});
+  }
+  for (const auto& [name, hash] : hashes) rows.push_back({{"inputs of " + name, "", ""}, {"sha256 " + hash, "", ""}});
+  if (!rows.empty()) out += html_table("", {"what", "value"}, rows);
+  return out + "<p>The same version, inputs and seed give the same bytes, whatever the number of workers.</p>\n";
+}
+
+std::string navigation_html(const std::vector<std::pair<std::string, std::string>>& sections) {
+  std::string out = "<nav>";
+  for (const auto& [id, title] : sections) out += fmt::format("<a href=\"#{}\">{}</a>", id, html_text(title));
+  return out + "</nav>\n";
+}
+
+std::string output_text(const std::string& path, double value) {
+  const OutputKey* key = find_output_key(path);
+  const std::string unit = key == nullptr ? "" : key->unit;
+  if (path == "step.mfu" || path == "power.shelf_headroom") return plain(100 * value, 3) + " %";
+  if (unit == "s" && value >= 0.1) return time_text(value);
+  if (unit == "%") return percent_text(value);
+  if (unit.empty() || unit == "1") return value == std::round(value) ? count_text(value) : plain(value);
+  if (unit == "steps" || unit == "samples" || unit == "nodes" || unit == "GPUs") return count_text(value);
+  return in_unit(value, unit);
+}
+
+std::string merits_html(const std::vector<std::pair<std::string, HtmlCell>>& merits) {
+  std::string out = "<div class=\"figures-of-merit\">\n";
+  for (const auto& [label, cell] : merits)
+    out +=
+        fmt::format("<div class=\"merit\"><b{}>{}</b><span>{}</span></div>\n",
+                    cell.exact.empty() ? ""
+                                       : fmt::format(" data-key=\"{}\" data-value=\"{}\" title=\"{}\"",
+                                                     html_text(cell.key), html_text(cell.exact), html_text(cell.exact)),
+                    html_text(cell.text), html_text(label));
+  return out + "</div>\n";
+}
+
+}  // namespace tw::report

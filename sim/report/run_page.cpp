@@ -1,0 +1,213 @@
+// The page of `trainwatt run -o`.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "report/figures.hpp"
+#include "report/numbers.hpp"
+#include "report/output_keys.hpp"
+#include "report/report_page.hpp"
+
+namespace tw::report {
+namespace {
+
+using json = nlohmann::ordered_json;
+using Cells = std::vector<HtmlCell>;
+
+struct Merit {
+  const char *label, *pointer;
+};
+constexpr Merit kMerits[] = {{"nodes", "/plan/nodes"},
+                             {"GPUs", "/plan/gpus"},
+                             {"time to train", "/run/time_to_train_s/mean"},
+                             {"training step", "/step/time_s"},
+                             {"throughput", "/step/tokens_per_s"},
+                             {"throughput", "/step/samples_per_s"},
+                             {"model FLOPs utilisation", "/step/mfu"},
+                             {"node DC power, mean", "/power/node_dc_w/mean"},
+                             {"network power of the job", "/power/network_w"},
+                             {"peak power of the building for this job", "/power/facility/peak_w"},
+                             {"energy of the building", "/energy/facility_j"},
+                             {"CO2e", "/carbon/kg_co2e"},
+                             {"energy cost", "/cost/energy_usd"},
+                             {"memory of a GPU", "/memory/per_gpu_bytes"}};
+
+std::string dotted(const std::string& pointer) {
+  std::string path = pointer.substr(1);
+  for (char& c : path)
+    if (c == '/') c = '.';
+  return path;
+}
+
+HtmlCell cell_of(const json& result, size_t index, const std::string& pointer) {
+  const json::json_pointer at(pointer);
+  if (!result.contains(at)) return {"-", "", ""};
+  const json& v = result[at];
+  if (v.is_string()) return {v.get<std::string>(), "", ""};
+  if (v.is_boolean()) return {v.get<bool>() ? "yes" : "no", "", ""};
+  const std::string key = fmt::format("/{}{}", index, pointer);
+  if (v.is_null()) return {"-", "null", key};
+  return {output_text(dotted(pointer), v.get<double>()), v.dump(), key};
+}
+
+bool failed(const json& result) {
+  return result.contains("error");
+}
+
+std::string summary_html(const json& results) {
+  std::string out;
+  std::vector<std::string> columns{"scenario"};
+  std::vector<Merit> shown;
+  for (const Merit& m : kMerits) {
+    bool some = false;
+    for (const json& r : results)
+      some = some ||
+             (!failed(r) && r.contains(json::json_pointer(m.pointer)) && !r[json::json_pointer(m.pointer)].is_null());
+    // Tokens say more than samples where there are tokens.
+    if (some && std::string(m.pointer) == "/step/samples_per_s" && !shown.empty() &&
+        std::string(shown.back().pointer) == "/step/tokens_per_s")
+      some = false;
+    if (some) shown.push_back(m), columns.push_back(m.label);
+  }
+  if (results.size() == 1 && !failed(results[0])) {
+    std::vector<std::pair<std::string, HtmlCell>> merits;
+    for (const Merit& m : shown) merits.emplace_back(m.label, cell_of(results[0], 0, m.pointer));
+    return merits_html(merits);
+  }
+  std::vector<Cells> rows;
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (failed(results[i])) {
+      out += fmt::format("<p class=\"failed\">{} failed: {}</p>\n", html_text(results[i].value("scenario", "")),
+                         html_text(results[i].value("error", "")));
+      continue;
+    }
+    Cells row{{results[i].value("scenario", ""), "", ""}};
+    for (const Merit& m : shown) row.push_back(cell_of(results[i], i, m.pointer));
+    rows.push_back(std::move(row));
+  }
+  return out + (rows.empty() ? "" : html_table("", columns, rows));
+}
+
+std::string reference_html(const std::string& folder, const json& results) {
+  std::string out;
+  for (const auto& [kind, title] : {std::pair{"predicted", "Predicted: no constant was fitted on these rows"},
+                                    {"fitted", "Fitted: profiles have seen these rows"},
+                                    {"given", "Given: inputs of the scenario, echoed"}}) {
+    std::vector<Cells> rows;
+    double sum = 0;
+    int count = 0;
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (failed(results[i])) continue;
+      const json& list = results[i]["reference"]["rows"];
+      for (size_t k = 0; k < list.size(); ++k) {
+        const json& r = list[k];
+        if (r.value("kind", "") != kind) continue;
+        const std::string unit = r.value("unit", ""), at = fmt::format("/{}/reference/rows/{}/", i, k);
+        const auto number = [&](const char* name) -> HtmlCell {
+          if (r[name].is_null()) return {"-", "null", at + name};
+          const double v = r[name].get<double>();
+          return {std::string(name) == "error_pct" ? percent_text(v) : in_unit(v, unit), r[name].dump(), at + name};
+        };
+        if (!r["error_pct"].is_null()) sum += std::abs(r["error_pct"].get<double>()), ++count;
+        rows.push_back({{results[i].value("scenario", ""), "", ""},
+                        {r.value("quantity", ""), "", ""},
+                        number("measured"),
+                        number("predicted"),
+                        number("error_pct")});
+      }
+    }
+    if (rows.empty()) continue;
+    out += html_table(title, {"scenario", "quantity", "measured", "simulated", "error"}, rows);
+    if (count > 0 && std::string(kind) != "given")
+      out += fmt::format("<p>Mean absolute error of the {} rows: {}.</p>\n", kind, plain(sum / count, 3) + " %");
+  }
+  if (out.empty()) return "<p>Nothing was measured that these scenarios could be held against.</p>\n";
+  for (const json& r : results)
+    if (!failed(r) && r["reference"]["source"].is_string())
+      out += fmt::format("<p>{}: {}</p>\n", html_text(r.value("scenario", "")),
+                         html_text(r["reference"]["source"].get<std::string>()));
+  return out + figures_html(folder, {{"predicted-measured", "Simulated against measured, with the error of each row"}});
+}
+
+// Numbers one below the other; lists of objects as tables of their own.
+void collect(const json& node, const std::string& pointer, const json& result, size_t index, std::vector<Cells>& rows,
+             std::string& tables) {
+  if (node.is_object()) {
+    for (const auto& [key, value] : node.items()) {
+      if (pointer.empty() && (key == "reference" || key == "warnings" || key == "trainwatt" || key == "scenario"))
+        continue;
+      collect(value, pointer + "/" + key, result, index, rows, tables);
+    }
+  } else if (node.is_array()) {
+    if (node.empty() || !node[0].is_object()) return;
+    std::vector<std::string> columns;
+    for (const auto& [key, value] : node[0].items())
+      if (!value.is_structured()) columns.push_back(key);
+    std::vector<Cells> list;
+    for (size_t k = 0; k < node.size(); ++k) {
+      Cells row;
+      for (const std::string& c : columns)
+        row.push_back(cell_of(result, index, fmt::format("{}/{}/{}", pointer, k, c)));
+      list.push_back(std::move(row));
+    }
+    tables += html_table(dotted(pointer), columns, list);
+  } else {
+    const OutputKey* key = find_output_key(dotted(pointer));
+    rows.push_back(
+        {{dotted(pointer), "", ""}, cell_of(result, index, pointer), {key == nullptr ? "" : key->meaning, "", ""}});
+  }
+}
+
+}  // namespace
+
+std::string run_page(const std::string& folder, const json& results, const json& inputs) {
+  std::vector<PageFigure> figures{{"step-breakdown-1", "Where a training step goes"}};
+  std::string details, warnings;
+  std::vector<std::pair<std::string, std::string>> hashes;
+  std::string title =
+      results.size() == 1 ? results[0].value("scenario", "") : fmt::format("{} scenarios", results.size());
+  for (size_t i = 0; i < results.size(); ++i) {
+    const json& r = results[i];
+    const std::string name = r.value("scenario", "");
+    if (failed(r)) {
+      warnings += fmt::format("<li><b>{}</b> failed: {}</li>\n", html_text(name), html_text(r.value("error", "")));
+      continue;
+    }
+    const std::string file = file_name_of(name);
+    figures.push_back({"power-" + file, name + ": DC power of a node over the run"});
+    figures.push_back({"step-power-" + file, name + ": power of a node through one training step"});
+    figures.push_back({"energy-flow-" + file, name + ": energy of the run, from the grid to what the GPUs do"});
+    figures.push_back({"topology-" + file, name + ": nodes, switches and cables of its cluster"});
+    std::vector<Cells> rows;
+    std::string tables;
+    collect(r, "", r, i, rows, tables);
+    details += html_details(name, html_table("", {"output", "value", "meaning"}, rows) + tables, results.size() == 1);
+    for (const json& w : r["warnings"])
+      warnings += fmt::format("<li><b>{}</b>: {}</li>\n", html_text(name), html_text(w.get<std::string>()));
+    hashes.emplace_back(name, r.value("inputs_sha256", ""));
+  }
+  warnings = warnings.empty() ? "<p>None.</p>\n" : "<ul class=\"warnings\">\n" + warnings + "</ul>\n";
+  const std::string drawn = figures_html(folder, figures);
+  const std::string body =
+      navigation_html({{"summary", "Summary"},
+                       {"inputs", "Inputs"},
+                       {"reference", "Against measurements"},
+                       {"figures", "Figures"},
+                       {"results", "All results"},
+                       {"warnings", "Warnings"},
+                       {"reproduce", "How to reproduce"}}) +
+      html_section("summary", "Summary", summary_html(results)) +
+      html_section("inputs", "Inputs and where they come from", origins_html(inputs)) +
+      html_section("reference", "Against measurements", reference_html(folder, results)) +
+      html_section("figures", "Figures", drawn.empty() ? "<p>None were drawn: gnuplot was missing.</p>\n" : drawn) +
+      html_section("results", "All results", details) + html_section("warnings", "Warnings", warnings) +
+      html_section("reproduce", "How to reproduce", reproduce_html(inputs, hashes));
+  const json* first = results.empty() ? nullptr : &results[0];
+  return html_page(title,
+                   "TrainWatt " + (first == nullptr ? "" : first->value("trainwatt", inputs.value("trainwatt", ""))) +
+                       ": predicted time, power, energy and carbon of distributed training",
+                   body);
+}
+
+}  // namespace tw::report

@@ -1,0 +1,515 @@
+#include "report/study_figures.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <optional>
+
+#include "core/files.hpp"
+#include "facility/hourly_series.hpp"
+#include "report/figures.hpp"
+#include "report/output_keys.hpp"
+
+namespace tw::report {
+namespace {
+
+namespace fs = std::filesystem;
+using Texts = std::vector<std::string>;
+
+std::string csv_cell(const std::string& text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c == '\n' || c == '\r' ? ' ' : c);
+  return quoted + "\"";
+}
+
+// Settings of a script as gnuplot assignments: there may be no more than nine arguments. In single quotes gnuplot
+// knows no escape but the doubled quote.
+class Settings {
+ public:
+  void text(const char* name, const std::string& value) {
+    std::string quoted;
+    for (const char c : value)
+      quoted += c == '\'' ? "''" : std::string(1, static_cast<unsigned char>(c) < ' ' ? ' ' : c);
+    code_ += fmt::format("{} = '{}'; ", name, quoted);
+  }
+  void number(const char* name, double value) {
+    // A whole number without its point would be divided as an integer.
+    code_ += std::floor(value) == value && std::abs(value) < 1e9 ? fmt::format("{} = {:.1f}; ", name, value)
+                                                                 : fmt::format("{} = {:.9g}; ", name, value);
+  }
+  const std::string& code() const { return code_; }
+
+ private:
+  std::string code_;
+};
+
+void add_once(Texts& list, const std::string& text) {
+  if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
+}
+
+bool failed(const CsvTable& table, size_t row) {
+  return table.has("error") && !table.text(row, "error").empty();
+}
+
+// "400 Gbit/s" -> 400 and "Gbit/s"; nothing for a text that is no number with a unit.
+struct Leading {
+  double value = 0;
+  std::string unit;
+};
+std::optional<Leading> leading_number(const std::string& text) {
+  char* end = nullptr;
+  const double v = std::strtod(text.c_str(), &end);
+  if (end == text.c_str() || !std::isfinite(v)) return std::nullopt;
+  std::string unit(end);
+  if (!unit.empty() && unit.front() != ' ') return std::nullopt;  // "8x" is a name
+  if (!unit.empty()) unit.erase(0, 1);
+  return Leading{v, unit};
+}
+
+// The values along an axis: numbers in one unit, or names.
+struct Axis {
+  Texts texts;
+  std::vector<double> numbers;  // empty for names
+  std::string unit;
+  bool logarithmic = false;  // values that double are as far apart as their ratios
+};
+// Times become the hours of their first day.
+bool read_times(Axis& axis) {
+  std::optional<int64_t> midnight;
+  for (const std::string& text : axis.texts) {
+    const auto time = parse_time(text);
+    if (!time) return axis.numbers.clear(), false;
+    const int64_t local_s = time->utc_s + time->offset_s.value_or(0);
+    if (!midnight) {
+      midnight = local_s - local_s % 86400;
+      axis.unit = "hour of " + text.substr(0, 10);
+    }
+    axis.numbers.push_back(static_cast<double>(local_s - *midnight) / 3600);
+  }
+  return !axis.numbers.empty();
+}
+
+Axis axis_of(Texts texts) {
+  Axis axis;
+  axis.texts = std::move(texts);
+  if (read_times(axis)) return axis;
+  for (const std::string& text : axis.texts) {
+    const auto leading = leading_number(text);
+    if (!leading || (!axis.numbers.empty() && leading->unit != axis.unit)) {
+      axis.numbers.clear();
+      axis.unit.clear();
+      return axis;
+    }
+    axis.numbers.push_back(leading->value);
+    axis.unit = leading->unit;
+  }
+  if (!axis.numbers.empty()) {
+    const auto [least, most] = std::minmax_element(axis.numbers.begin(), axis.numbers.end());
+    axis.logarithmic = *least > 0 && *most / *least >= 7.9;
+  }
+  return axis;
+}
+
+// What a line or a cell is drawn from: exact texts by (x, series).
+struct Grid {
+  Axis x;
+  Texts series;  // values of the series' input; one empty text when there is none
+  std::map<std::pair<std::string, std::string>, std::string> cells;
+  double largest = 0, least = INFINITY;
+  const std::string& at(const std::string& xx, const std::string& s) const {
+    static const std::string none;
+    const auto found = cells.find({xx, s});
+    return found == cells.end() ? none : found->second;
+  }
+};
+Grid grid_of(const CsvTable& table, const std::string& x, const std::string& series, const std::string& y) {
+  Grid grid;
+  Texts xs;
+  for (size_t row = 0; row < table.rows(); ++row) {
+    if (failed(table, row) || !table.has(y)) continue;
+    const auto value = table.number(row, y);
+    if (!value) continue;
+    const std::string s = series.empty() ? "" : table.text(row, series);
+    add_once(xs, table.text(row, x));
+    add_once(grid.series, s);
+    grid.cells[{table.text(row, x), s}] = table.text(row, y);
+    grid.largest = std::max(grid.largest, std::abs(*value));
+    grid.least = std::min(grid.least, std::abs(*value));
+  }
+  grid.x = axis_of(std::move(xs));
+  return grid;
+}
+
+std::string column_label(const std::string& path, const std::string& label, const ShownUnit& unit) {
+  std::string text = label;
+  if (text.empty()) {
+    const OutputKey* key = find_output_key(path);
+    text = key == nullptr ? path : key->meaning;
+    text = text.substr(0, text.find_first_of(",;:"));
+  }
+  return unit.name.empty() || unit.name == "1" ? text : fmt::format("{} ({})", text, unit.name);
+}
+std::string x_label_of(const StudyFigure& f, const Axis& axis) {
+  const std::string name = f.x_label.empty() ? input_name(f.x) : f.x_label;
+  return axis.unit.empty() ? name : fmt::format("{} ({})", name, axis.unit);
+}
+std::string series_name(const StudyFigure& f, const std::string& value) {
+  return f.series.empty() ? "" : input_name(f.series) + " " + input_value(value);
+}
+
+// Tics at the values themselves while there is room for them.
+std::string tics_of(const Axis& axis, bool labels) {
+  std::string tics;
+  if (axis.numbers.size() > 14) return tics;
+  for (const double v : axis.numbers)
+    tics += fmt::format("{}\"{}\" {:g}", tics.empty() ? "" : ", ", labels ? fmt::format("{:g}", v) : "", v);
+  return tics;
+}
+
+// Names below bars stand upright while they fit side by side.
+double rotated(const Texts& names) {
+  size_t longest = 0;
+  for (const std::string& name : names) longest = std::max(longest, input_value(name).size());
+  return longest * names.size() > 90 ? 1 : 0;
+}
+
+Settings common_settings(const Study& study, size_t k, const Grid& grid, const ShownUnit& unit) {
+  const StudyFigure& f = study.figures[k];
+  Settings s;
+  s.text("title_text", figure_title(study, k));
+  s.text("x_text", x_label_of(f, grid.x));
+  s.text("y_text", column_label(f.y, f.label, unit));
+  s.number("scale", unit.scale);
+  s.number("n", static_cast<double>(grid.series.size()));
+  s.text("tics", tics_of(grid.x, true));
+  s.text("bare_tics", tics_of(grid.x, false));
+  s.number("rotated", grid.x.numbers.empty() ? rotated(grid.x.texts) : 0);
+  s.number("log_x", grid.x.logarithmic ? 1 : 0);
+  return s;
+}
+
+Texts line_figure(const std::string& stem, const Study& study, size_t k, const Grid& grid) {
+  const StudyFigure& f = study.figures[k];
+  std::string data = "x";
+  for (const std::string& s : grid.series) data += "," + csv_cell(f.series.empty() ? f.y : series_name(f, s));
+  data += "\n";
+  for (size_t i = 0; i < grid.x.texts.size(); ++i) {
+    const std::string& x = grid.x.texts[i];
+    data += grid.x.numbers.empty() ? csv_cell(input_value(x)) : fmt::format("{}", grid.x.numbers[i]);
+    for (const std::string& s : grid.series) data += "," + grid.at(x, s);
+    data += "\n";
+  }
+  write_file(stem + ".csv", data);
+  const Settings settings = common_settings(study, k, grid, shown_unit(f.y, grid.largest));
+  return draw_figure(grid.x.numbers.empty() ? "bars.gp" : "sweep.gp", stem, {settings.code()});
+}
+
+// Efficiency against the smallest x of each line: of a time t0 x0 / (t x), of a rate (r / x) / (r0 / x0).
+Texts scaling_figure(const std::string& stem, const Study& study, size_t k, const Grid& grid) {
+  const StudyFigure& f = study.figures[k];
+  if (grid.x.numbers.empty())
+    return {fmt::format("figure {}: {} has no numbers to scale over", k + 1, input_name(f.x))};
+  std::vector<size_t> order(grid.x.texts.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return grid.x.numbers[a] < grid.x.numbers[b]; });
+  const bool rate = more_is_better(f.y);
+  std::string data = "x", names;
+  for (const std::string& s : grid.series)
+    names += fmt::format(",{}", csv_cell(f.series.empty() ? f.y : series_name(f, s)));
+  data += names;
+  for (const std::string& s : grid.series)
+    data += "," + csv_cell("efficiency" + (f.series.empty() ? "" : " of " + series_name(f, s)));
+  for (const std::string& s : grid.series)
+    data += "," + csv_cell("ideal" + (f.series.empty() ? "" : " of " + series_name(f, s)));
+  data += "\n";
+  std::map<std::string, std::pair<double, double>> bases;
+  for (const size_t i : order) {
+    const std::string& x = grid.x.texts[i];
+    const double nodes = grid.x.numbers[i];
+    std::string efficiencies, ideals;
+    data += fmt::format("{}", nodes);
+    for (const std::string& s : grid.series) {
+      const std::string& text = grid.at(x, s);
+      data += "," + text;
+      efficiencies += ",", ideals += ",";
+      if (text.empty()) continue;
+      const double value = std::strtod(text.c_str(), nullptr);
+      const auto [x0, y0] = bases.emplace(s, std::pair{nodes, value}).first->second;
+      const double ideal = rate ? y0 * nodes / x0 : y0 * x0 / nodes;
+      efficiencies += fmt::format("{}", rate ? value / ideal : ideal / value);
+      ideals += fmt::format("{}", ideal);
+    }
+    data += efficiencies + ideals + "\n";
+  }
+  write_file(stem + ".csv", data);
+  return draw_figure("scaling.gp", stem, {common_settings(study, k, grid, shown_unit(f.y, grid.largest)).code()});
+}
+
+Texts heat_map(const std::string& stem, const Study& study, size_t k, const Grid& grid) {
+  const StudyFigure& f = study.figures[k];
+  std::string data = "column,row,x,y,value\n", columns, rows;
+  for (size_t i = 0; i < grid.x.texts.size(); ++i)
+    columns += fmt::format("{}\"{}\" {}", i == 0 ? "" : ", ", input_value(grid.x.texts[i]), i);
+  for (size_t j = 0; j < grid.series.size(); ++j)
+    rows += fmt::format("{}\"{}\" {}", j == 0 ? "" : ", ", input_value(grid.series[j]), j);
+  for (size_t i = 0; i < grid.x.texts.size(); ++i)
+    for (size_t j = 0; j < grid.series.size(); ++j)
+      data += fmt::format("{},{},{},{},{}\n", i, j, csv_cell(grid.x.texts[i]), csv_cell(grid.series[j]),
+                          grid.at(grid.x.texts[i], grid.series[j]));
+  write_file(stem + ".csv", data);
+  const ShownUnit unit = shown_unit(f.y, grid.largest);
+  Settings s;
+  s.text("title_text", figure_title(study, k));
+  s.text("x_text", f.x_label.empty() ? input_name(f.x) : f.x_label);
+  s.text("y_text", input_name(f.series));
+  s.text("value_text", column_label(f.y, f.label, unit));
+  s.number("scale", unit.scale);
+  s.number("least", grid.least * unit.scale);
+  s.number("most", grid.largest * unit.scale);
+  s.text("columns", columns);
+  s.text("rows", rows);
+  s.number("wide_cells", static_cast<double>(grid.x.texts.size()));
+  s.number("high_cells", static_cast<double>(grid.series.size()));
+  return draw_figure("heatmap.gp", stem, {s.code()});
+}
+
+// The inputs of a row that tell the points apart.
+std::string point_label(const CsvTable& table, size_t row, const Texts& pointers) {
+  std::string label;
+  for (const std::string& p : pointers) label += (label.empty() ? "" : ", ") + input_value(table.text(row, p));
+  return label;
+}
+
+Texts pareto_figure(const std::string& stem, const Study& study, size_t k, const CsvTable& table) {
+  const StudyFigure& f = study.figures[k];
+  struct Point {
+    size_t row = 0;
+    double x = 0, y = 0;
+    bool front = true;
+  };
+  std::vector<Point> points;
+  double most_x = 0, most_y = 0;
+  for (size_t row = 0; row < table.rows(); ++row) {
+    if (failed(table, row) || !table.has(f.x) || !table.has(f.y)) continue;
+    const auto x = table.number(row, f.x), y = table.number(row, f.y);
+    if (!x || !y) continue;
+    points.push_back({row, *x, *y, true});
+    most_x = std::max(most_x, std::abs(*x)), most_y = std::max(most_y, std::abs(*y));
+  }
+  if (points.empty()) return {fmt::format("figure {}: no point has values of {} and {}", k + 1, f.x, f.y)};
+  const double sign_x = more_is_better(f.x) ? -1 : 1, sign_y = more_is_better(f.y) ? -1 : 1;
+  for (Point& p : points)
+    for (const Point& q : points) {
+      const double dx = sign_x * (q.x - p.x), dy = sign_y * (q.y - p.y);
+      if (dx <= 0 && dy <= 0 && (dx < 0 || dy < 0)) p.front = false;
+    }
+  std::sort(points.begin(), points.end(), [](const Point& a, const Point& b) { return a.x < b.x; });
+  // What tells the points apart: the series alone if there is one, else whatever changes.
+  Texts pointers;
+  if (!f.series.empty())
+    pointers.push_back(f.series);
+  else
+    for (const StudyAxis& axis : study.axes)
+      if (!axis.set.empty()) pointers.push_back(axis.set.begin()->first);
+  if (pointers.empty())
+    for (const std::string& column : table.columns())
+      if (!column.empty() && column.front() == '/') pointers.push_back(column);
+  const ShownUnit ux = shown_unit(f.x, most_x), uy = shown_unit(f.y, most_y);
+  const auto [left, right] = std::pair{points.front().x, points.back().x};
+  double low = INFINITY, high = -INFINITY;
+  for (const Point& p : points) low = std::min(low, p.y), high = std::max(high, p.y);
+  // Labels that would lie on one another are left out of the drawing, not of the data; the front goes first.
+  std::vector<std::pair<double, double>> labelled;
+  const auto room = [&](const Point& p) {
+    const double x = (p.x - left) / std::max(right - left, 1e-300), y = (p.y - low) / std::max(high - low, 1e-300);
+    for (const auto& [other_x, other_y] : labelled)
+      if (std::abs(x - other_x) < 0.1 && std::abs(y - other_y) < 0.04) return false;
+    labelled.emplace_back(x, y);
+    return true;
+  };
+  std::vector<bool> shown(points.size());
+  for (const bool front : {true, false})
+    for (size_t i = 0; i < points.size(); ++i)
+      if (points[i].front == front) shown[i] = room(points[i]);
+  std::string data = "x,y,front,label,shown\n";
+  for (size_t i = 0; i < points.size(); ++i) {
+    const Point& p = points[i];
+    const std::string label = csv_cell(point_label(table, p.row, pointers));
+    data += fmt::format("{},{},{},{},{}\n", table.text(p.row, f.x), table.text(p.row, f.y), p.front ? 1 : 0, label,
+                        shown[i] ? label : "");
+  }
+  write_file(stem + ".csv", data);
+  Settings s;
+  s.text("title_text", figure_title(study, k));
+  s.text("x_text", column_label(f.x, f.x_label, ux));
+  s.text("y_text", column_label(f.y, f.label, uy));
+  std::string names;
+  for (const std::string& p : pointers) names += (names.empty() ? "" : ", ") + input_name(p);
+  s.text("points_text", names);
+  s.number("scale_x", ux.scale);
+  s.number("scale_y", uy.scale);
+  return draw_figure("pareto.gp", stem, {s.code()});
+}
+
+std::string part_name(std::string key) {
+  if (key == "tp" || key == "cp" || key == "pp" || key == "dp" || key == "ep") {
+    for (char& c : key) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    return key;
+  }
+  if (key.rfind("gpu_", 0) == 0) key = "GPU " + key.substr(4);
+  std::replace(key.begin(), key.end(), '_', ' ');
+  return key;
+}
+
+// A group of outputs stacked, a bar a point; parts below half a percent of every bar are one.
+Texts breakdown_figure(const std::string& stem, const Study& study, size_t k, const CsvTable& table) {
+  const StudyFigure& f = study.figures[k];
+  const std::string group = f.y + ".";
+  Texts parts;
+  for (const std::string& column : table.columns())
+    if (column.rfind(group, 0) == 0) parts.push_back(column);
+  struct Bar {
+    std::string name;
+    std::vector<double> values;
+    double total = 0;
+  };
+  std::vector<Bar> bars;
+  double largest = 0;
+  for (size_t row = 0; row < table.rows(); ++row) {
+    if (failed(table, row)) continue;
+    Bar bar;
+    bar.name = input_value(table.text(row, f.x));
+    if (!f.series.empty()) bar.name += ", " + series_name(f, table.text(row, f.series));
+    for (const std::string& part : parts) {
+      bar.values.push_back(table.number(row, part).value_or(0));
+      bar.total += bar.values.back();
+    }
+    largest = std::max(largest, bar.total);
+    bars.push_back(std::move(bar));
+  }
+  if (bars.empty() || parts.empty() || largest <= 0)
+    return {fmt::format("figure {}: no point has values of {}", k + 1, f.y)};
+  std::vector<bool> kept(parts.size(), false);
+  for (size_t p = 0; p < parts.size(); ++p)
+    for (const Bar& bar : bars)
+      if (bar.values[p] > 0.005 * bar.total && parts[p] != group + "other") kept[p] = true;
+  std::string data = "x";
+  size_t shown = 0;
+  for (size_t p = 0; p < parts.size(); ++p)
+    if (kept[p]) data += "," + csv_cell(part_name(parts[p].substr(group.size()))), ++shown;
+  bool rest = false;
+  for (const Bar& bar : bars)
+    for (size_t p = 0; p < parts.size(); ++p) rest = rest || (!kept[p] && bar.values[p] > 0.0005 * bar.total);
+  if (rest) data += ",other", ++shown;
+  data += "\n";
+  for (const Bar& bar : bars) {
+    data += csv_cell(bar.name);
+    double other = 0;
+    for (size_t p = 0; p < parts.size(); ++p) {
+      if (kept[p])
+        data += fmt::format(",{}", bar.values[p]);
+      else
+        other += bar.values[p];
+    }
+    if (rest) data += fmt::format(",{}", other);
+    data += "\n";
+  }
+  write_file(stem + ".csv", data);
+  const ShownUnit unit = shown_unit(parts.front(), largest);
+  Texts names;
+  for (const Bar& bar : bars) names.push_back(bar.name);
+  Settings s;
+  s.number("rotated", rotated(names));
+  s.text("title_text", figure_title(study, k));
+  s.text("x_text", f.x_label.empty() ? input_name(f.x) : f.x_label);
+  s.text("y_text", column_label(f.y, f.label.empty() ? part_name(f.y.substr(f.y.rfind('.') + 1)) : f.label, unit));
+  s.number("scale", unit.scale);
+  s.number("n", static_cast<double>(shown));
+  s.number("bars", static_cast<double>(bars.size()));
+  return draw_figure("breakdown.gp", stem, {s.code()});
+}
+
+}  // namespace
+
+std::string input_name(const std::string& pointer) {
+  std::string name = pointer.substr(pointer.rfind('/') == std::string::npos ? 0 : pointer.rfind('/') + 1);
+  for (const char* known : {"tp", "pp", "vp", "cp", "dp", "ep", "mbs", "gbs"})
+    if (name == known)
+      for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  std::replace(name.begin(), name.end(), '_', ' ');
+  return name;
+}
+
+std::string input_value(const std::string& value) {
+  if (value.size() > 5 && value.compare(value.size() - 5, 5, ".json") == 0) return fs::path(value).stem().string();
+  return value;
+}
+
+ShownUnit shown_unit(const std::string& path, double largest) {
+  const OutputKey* key = find_output_key(path);
+  const std::string unit = key == nullptr ? "" : key->unit;
+  const double v = std::abs(largest);
+  if (path == "step.mfu" || path == "power.shelf_headroom") return {100, "%"};
+  if (unit == "s") {
+    if (v >= 5 * 86400) return {1.0 / 86400, "d"};
+    if (v >= 3 * 3600) return {1.0 / 3600, "h"};
+    if (v >= 600) return {1.0 / 60, "min"};
+    if (v >= 1 || v == 0) return {1, "s"};
+    return v >= 1e-3 ? ShownUnit{1e3, "ms"} : ShownUnit{1e6, "us"};
+  }
+  if (unit == "tokens/s" || unit == "samples/s" || unit == "samples") {
+    for (const auto& [factor, name] : {std::pair{1e9, "billion "}, {1e6, "million "}, {1e3, "thousand "}})
+      if (v >= factor) return {1 / factor, name + unit};
+    return {1, unit};
+  }
+  if (unit == "W" || unit == "J" || unit == "B") {
+    for (const auto& [factor, prefix] : {std::pair{1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}})
+      if (v >= (unit == "W" ? 5 * factor : factor)) return {1 / factor, prefix + unit};
+    return {1, unit};
+  }
+  if (unit == "kg" && v >= 1e4) return {1e-3, "t"};
+  if (unit == "kg" && v < 1) return {1e3, "g"};
+  return {1, unit};
+}
+
+std::string figure_stem(const Study& study, size_t k) {
+  return fmt::format("{}-{}", file_name_of(study.name), k + 1);
+}
+
+std::string figure_title(const Study& study, size_t k) {
+  return study.figures[k].title.empty() ? study.name : study.figures[k].title;
+}
+
+std::vector<std::string> study_figures(const std::string& folder, const Study& study, const CsvTable& table) {
+  Texts notes;
+  for (size_t k = 0; k < study.figures.size(); ++k) {
+    const StudyFigure& f = study.figures[k];
+    const std::string stem = (fs::path(folder) / figure_stem(study, k)).string();
+    Texts more;
+    if (f.kind == FigureKind::pareto) {
+      more = pareto_figure(stem, study, k, table);
+    } else if (f.kind == FigureKind::breakdown) {
+      more = breakdown_figure(stem, study, k, table);
+    } else {
+      const Grid grid = grid_of(table, f.x, f.series, f.y);
+      if (grid.cells.empty())
+        more = {fmt::format("figure {}: no point has a value of {}", k + 1, f.y)};
+      else if (f.kind == FigureKind::scaling)
+        more = scaling_figure(stem, study, k, grid);
+      else if (f.kind == FigureKind::heatmap)
+        more = heat_map(stem, study, k, grid);
+      else
+        more = line_figure(stem, study, k, grid);
+    }
+    for (const std::string& note : more) add_once(notes, note);
+  }
+  return notes;
+}
+
+}  // namespace tw::report

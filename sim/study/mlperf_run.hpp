@@ -1,0 +1,66 @@
+// One result file of MLPerf Training (result_*.txt): the run that it logs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "study/mlperf_log.hpp"
+
+namespace tw {
+
+// Something that a reader of the data should know: damage of a file, or data of doubtful quality.
+struct LogFinding {
+  std::string file;  // below the imported folder
+  size_t line = 0;   // 0: the file as a whole
+  std::string kind;  // "late_start", "broken_json" ...
+  std::string what;
+};
+
+// Times in seconds; absent: not logged.
+struct ImportedRun {
+  using Maybe = std::optional<double>;
+  std::string id;    // name of the file without its ending
+  std::string file;  // below the imported folder
+  std::string benchmark, division, organisation, platform, status;
+  std::string duplicate_of;           // another run of the folder with the same events
+  int64_t start_ms = 0, stop_ms = 0;  // run_start, run_stop; 0: absent
+  Maybe run_s, init_s;
+  Maybe seed, global_batch_size, gradient_accumulation, learning_rate, train_samples, eval_samples, sequence;
+  Maybe samples, steps;  // to convergence
+  std::string samples_from;
+  int evaluations = 0;
+  Maybe eval_s, eval_first_s, eval_blocking_s;  // mean of all; the first; from its start to the next training block
+  Maybe accuracy;
+  // Means over blocks or epochs after the first; their spread is that of block means, not of single steps.
+  Maybe step_s, step_s_p5, step_s_p50, step_s_p95;
+  std::string step_source;  // block_timer, epoch_wall, interval_between_evals
+  int step_observations = 0;
+  Maybe first_step_overhead_s;                              // of the first block, beyond its steps at the median
+  Maybe first_gap_s;                                        // in the first block outside the timer of its steps
+  std::vector<std::pair<double, double>> evaluation_times;  // start and stop, seconds after run_start
+  uint64_t fingerprint = 0;                                 // of keys and times of all events
+
+  bool finished() const { return run_s.has_value(); }
+  bool succeeded() const { return finished() && status == "success"; }
+};
+
+// Reads a result file; `file` is how findings name it. What is wrong with it goes to `findings`.
+ImportedRun read_run(const std::string& path, const std::string& file, std::vector<LogFinding>& findings);
+
+// The faults of a scanned file as findings.
+void add_findings(const LogScan& scan, const std::string& file, std::vector<LogFinding>& findings);
+
+// FNV-1a, to tell equal files and traces from others.
+class Fingerprint {
+ public:
+  void add(const void* data, size_t size);
+  void add(int64_t value) { add(&value, sizeof value); }
+  uint64_t value() const { return hash_; }
+
+ private:
+  uint64_t hash_ = 1469598103934665603ULL;
+};
+
+}  // namespace tw

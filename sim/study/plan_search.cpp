@@ -1,0 +1,380 @@
+#include "study/plan_search.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <tuple>
+
+#include "network/preload.hpp"
+#include "network/process.hpp"
+#include "study/archive.hpp"
+#include "study/fitting_plans.hpp"
+#include "study/plan_estimate.hpp"
+#include "topology/placement.hpp"
+
+namespace tw {
+namespace {
+
+constexpr int kMostMicroBatch = 16;
+constexpr int kMostContext = 64;
+
+std::vector<int> divisors(int n) {
+  std::vector<int> list;
+  for (int d = 1; d <= n; ++d)
+    if (n % d == 0) list.push_back(d);
+  return list;
+}
+
+// Layers divide into stages and chunks; where they do not into stages, with embedding and head counted as a layer each
+// (Megatron-Core's account_for_embedding_in_pipeline_split; the 405B proxies of reference/mlperf/dgxc_llama31.csv).
+bool even_chunks(int layers, int pp, int vp) {
+  if (layers % pp == 0) return layers % (pp * vp) == 0;
+  return (layers + 2) % (pp * vp) == 0;
+}
+
+bool same_plan(const Plan& a, const Plan& b) {
+  return a.nodes == b.nodes && a.tp == b.tp && a.pp == b.pp && a.vp == b.vp && a.cp == b.cp && a.ep == b.ep &&
+         a.mbs == b.mbs && a.gbs == b.gbs && a.sharding == b.sharding;
+}
+
+bool counted_in_steps(const Scenario& s) {
+  const RunPlan& run = s.run;
+  return !run.samples && !run.tokens && !run.convergence && run.samples_by_run.empty();
+}
+
+// Samples to the target with this batch.
+double samples_of(const Scenario& s, int gbs) {
+  const RunPlan& run = s.run;
+  if (run.convergence) return samples_to_target(*run.convergence, gbs).mean;
+  if (run.tokens) return *run.tokens / static_cast<double>(s.training->sequence);
+  if (!run.samples_by_run.empty())
+    return std::accumulate(run.samples_by_run.begin(), run.samples_by_run.end(), 0.0) /
+           static_cast<double>(run.samples_by_run.size());
+  return run.samples.value_or(run.steps.value_or(100) * s.plan.gbs);
+}
+
+class Enumeration {
+ public:
+  Enumeration(const Scenario& s, const PlanSearchOptions& o, PlanSearch& out)
+      : s_(s),
+        options_(o),
+        out_(out),
+        document_(Document::from_text("{}", "plan", description<Plan>().info(), {}, ignored_)) {
+    memory_ =
+        o.limits.memory_bytes > 0 ? o.limits.memory_bytes : kMemoryShare * s.cluster.node.accelerator.memory.value();
+    capacity_ = o.limits.memory_bytes > 0 ? 0 : s.cluster.node.accelerator.memory.value();
+    nodes_ = o.space.nodes.empty() ? std::vector<int>{s.plan.nodes} : o.space.nodes;
+    gbs_ = o.space.gbs.empty() ? std::vector<int>{s.plan.gbs} : o.space.gbs;
+    sharding_ = o.space.sharding;
+    if (sharding_.empty()) {
+      sharding_ = {s.plan.sharding};
+      if (s.plan.sharding == Sharding::none && !s.training->lora) sharding_.push_back(Sharding::zero1);
+    }
+  }
+
+  std::vector<PlanCandidate> run(std::vector<PlanCandidate>& too_large) {
+    std::vector<PlanCandidate> list;
+    const Architecture& n = *s_.network;
+    const int domain = s_.cluster.node.gpus;
+    for (const int nodes : nodes_)
+      for (const int gbs : gbs_)
+        for (const int tp : divisors(std::gcd(n.heads, nodes * domain)))
+          for (const int pp : divisors(nodes * domain / tp))
+            for (int cp = 1; cp <= std::min(kMostContext, nodes * domain / tp / pp); cp *= 2)
+              for (const int ep : n.experts > 0 ? divisors(n.experts) : std::vector<int>{1})
+                for (int mbs = 1; mbs <= std::min(kMostMicroBatch, gbs); mbs *= 2)
+                  for (const int vp : pp > 1 ? divisors(std::max(1, (n.layers + 2) / pp)) : std::vector<int>{1})
+                    for (const Sharding sharding : sharding_) {
+                      Plan p = s_.plan;
+                      p.nodes = nodes, p.gbs = gbs, p.tp = tp, p.pp = pp, p.cp = cp, p.ep = ep, p.mbs = mbs, p.vp = vp;
+                      p.sharding = sharding, p.dp = 0;
+                      if (p.vp > 1 && p.schedule == Schedule::gpipe) continue;
+                      ++out_.considered;
+                      consider(p, list, too_large);
+                    }
+    return list;
+  }
+
+ private:
+  void consider(Plan& p, std::vector<PlanCandidate>& list, std::vector<PlanCandidate>& too_large) {
+    const Architecture& n = *s_.network;
+    const int domain = s_.cluster.node.gpus, gpus = p.nodes * domain;
+    const auto leave_out = [&](const char* why) { ++out_.left_out[why]; };
+    // Exchanges of tensor parallelism stand in the way of every layer: beyond NVLink they cost more than they save
+    // (Narayanan et al. 2021, section 5.4.1, takeaway 1).
+    if (p.tp > domain) return leave_out("tensor parallelism beyond a node's NVLink");
+    if (gpus % (p.tp * p.pp * p.cp) != 0 || p.gbs % (p.mbs * (gpus / (p.tp * p.pp * p.cp))) != 0)
+      return leave_out("ranks or batch do not divide");
+    const bool own = same_plan(p, s_.plan);
+    if (!own && !even_chunks(n.layers, p.pp, p.vp)) return leave_out("layers do not divide into stages and chunks");
+    // Inside a node tensor parallelism does over NVLink what stages would do, without a bubble: pipelines are for what
+    // spans nodes (Narayanan et al. 2021, takeaway 1).
+    if (!own && !options_.space.unusual && p.pp > 1 && domain > 1 && gpus / p.pp < domain)
+      return leave_out("pipeline inside a node");
+    Faults faults;
+    const ReadContext at{&document_, "", &faults, {}};
+    complete_plan(p, domain, at);
+    if (faults.empty()) check_plan(p, n, *s_.training, domain, at);
+    if (!faults.empty()) return leave_out("ranks or batch do not divide");
+    if (p.sharding != Sharding::none && p.dp * p.cp < 2) return leave_out("nothing to shard over");
+    PlanCandidate c;
+    c.plan = p;
+    // Recomputation only adds work: of those that differ in nothing else, the least that fits is the fastest.
+    Training training = *s_.training;
+    std::optional<PlanCandidate> least;
+    bool listed = false;
+    for (const auto& [name, recompute] : Choices<Recompute>::table()) {
+      training.recompute = c.recompute = recompute;
+      c.memory_bytes = plan_memory(n, training, p, s_.software).memory.total();
+      c.own = own && recompute == s_.training->recompute;
+      if (!least) least = c;
+      const bool fits = c.memory_bytes <= (c.own ? std::max(memory_, capacity_) : memory_);
+      if (!fits) continue;
+      list.push_back(c);
+      listed = true;
+      // Less recomputation than the least that fits would be faster.
+      if (recompute != Recompute::none) too_large.push_back(*least);
+      if (own && !c.own && recompute < s_.training->recompute) continue;  // the own plan is looked at as it stands, too
+      return;
+    }
+    if (listed) return;
+    leave_out("memory");
+    too_large.push_back(*least);
+  }
+
+  const Scenario& s_;
+  const PlanSearchOptions& options_;
+  PlanSearch& out_;
+  Faults ignored_;
+  Document document_;
+  double memory_ = 0, capacity_ = 0;  // looked for; of the own plan
+  std::vector<int> nodes_, gbs_;
+  std::vector<Sharding> sharding_;
+};
+
+// Fills in the estimates of a list of candidates, in forked children.
+void estimate(const Scenario& s, const PlanSearchOptions& o, std::vector<PlanCandidate>& list) {
+  const Fabric fabric = build_fabric(s.cluster);
+  constexpr size_t chunk = 32;
+  ChildOptions children;
+  children.jobs = o.jobs;
+  if (o.progress) children.progress = [&](size_t done, size_t all) { o.progress("estimating", done, all); };
+  const auto answers =
+      in_children((list.size() + chunk - 1) / chunk,
+                  [&](size_t k) {
+                    std::string out;
+                    for (size_t i = k * chunk; i < std::min(list.size(), (k + 1) * chunk); ++i) {
+                      Training training = *s.training;
+                      training.recompute = list[i].recompute;
+                      const StepInputs in{&*s.network, &training, nullptr, &s.cluster, &s.software, &list[i].plan};
+                      const StepEstimate e = estimate_step(in, fabric, place(fabric, s.placement, list[i].plan.nodes));
+                      out.append(reinterpret_cast<const char*>(&e), sizeof e);
+                    }
+                    return out;
+                  },
+                  children);
+  for (size_t i = 0; i < list.size(); ++i) {
+    const ChildResult& answer = answers[i / chunk];
+    rethrow(answer);
+    StepEstimate e;
+    std::memcpy(&e, answer.value.data() + i % chunk * sizeof e, sizeof e);
+    PlanCandidate& c = list[i];
+    c.step_s = e.step_s, c.node_w = e.node_w;
+    const double time_s = c.step_s * std::ceil(samples_of(s, c.plan.gbs) / c.plan.gbs - 1e-9);
+    for (const PlanObjective objective : o.objectives)
+      c.estimate.push_back(objective == PlanObjective::time ? time_s : time_s * c.node_w * c.plan.nodes);
+  }
+}
+
+bool beats(const std::vector<double>& a, const std::vector<double>& b) {
+  bool better = false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i] > b[i]) return false;
+    better = better || a[i] < b[i];
+  }
+  return better;
+}
+
+// Number of the front of each: 0 for those that nothing beats, 1 for those that only these beat, and so on. With one
+// objective there is one front, in order.
+std::vector<int> fronts(const std::vector<std::vector<double>>& values) {
+  if (values.empty() || values.front().size() < 2) return std::vector<int>(values.size(), 0);
+  std::vector<size_t> order(values.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return std::tie(values[a], a) < std::tie(values[b], b); });
+  // Sorted by the first objective, a value is beaten only by one before it: the front it belongs to is the first whose
+  // least second objective is not below its own.
+  std::vector<int> front(values.size(), 0);
+  std::vector<std::vector<double>> last;  // of each front
+  for (const size_t i : order) {
+    size_t f = 0;
+    while (f < last.size() && (beats(last[f], values[i]))) ++f;
+    front[i] = static_cast<int>(f);
+    if (f == last.size())
+      last.push_back(values[i]);
+    else
+      last[f] = values[i];
+  }
+  return front;
+}
+
+template <class T, class Values>
+void sort_by_front(std::vector<T>& list, const Values& values_of) {
+  std::vector<std::vector<double>> values;
+  for (const T& t : list) values.push_back(values_of(t));
+  const auto front = fronts(values);
+  std::vector<size_t> order(list.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return std::tie(front[a], values[a]) < std::tie(front[b], values[b]); });
+  std::vector<T> sorted;
+  for (const size_t i : order) sorted.push_back(std::move(list[i]));
+  list = std::move(sorted);
+}
+
+std::string broken_limit(const Result& r, const PlanLimits& limits) {
+  const auto over = [](const Maybe& value, const std::optional<double>& limit) {
+    return value && limit && *value > *limit;
+  };
+  if (over(r.run.time_to_train_s.mean, limits.deadline_s)) return "deadline";
+  if (over(r.power.peak_bus_w, limits.bus_w)) return "shelf power";
+  if (over(Maybe(r.grid.facility.peak_w), limits.facility_w)) return "facility power";
+  return "";
+}
+
+}  // namespace
+
+Maybe objective_value(PlanObjective objective, const Result& r) {
+  switch (objective) {
+    case PlanObjective::time:
+      return r.run.time_to_train_s.mean;
+    case PlanObjective::energy:
+      return r.energy.facility_j;
+    case PlanObjective::carbon:
+      return r.carbon.kg_co2e;
+    case PlanObjective::cost: {
+      const auto at = r.cost.find("energy_usd");
+      return at == r.cost.end() ? Maybe() : at->second;
+    }
+  }
+  return {};
+}
+
+std::vector<std::string> overrides_of(const PlanCandidate& c) {
+  const Plan& p = c.plan;
+  return {fmt::format("/plan/nodes={}", p.nodes),
+          fmt::format("/plan/tp={}", p.tp),
+          fmt::format("/plan/pp={}", p.pp),
+          fmt::format("/plan/vp={}", p.vp),
+          fmt::format("/plan/cp={}", p.cp),
+          fmt::format("/plan/ep={}", p.ep),
+          "/plan/dp=null",
+          fmt::format("/plan/mbs={}", p.mbs),
+          fmt::format("/plan/gbs={}", p.gbs),
+          "/plan/sharding=" + choice_name(p.sharding),
+          "/training/recompute=" + choice_name(c.recompute)};
+}
+
+PlanSearch search_plans(const LoadedScenario& base, const std::vector<std::string>& overrides,
+                        const PlanSearchOptions& o) {
+  const Scenario& s = base.scenario;
+  PlanSearch out;
+  out.objectives = o.objectives;
+  std::vector<PlanCandidate> too_large;
+  std::vector<PlanCandidate> list = Enumeration(s, o, out).run(too_large);
+  if (list.empty())
+    throw DoesNotFit(fmt::format("none of {} plans divides and fits{}", out.considered,
+                                 too_large.empty() ? "" : ": more memory, more nodes or more sharding are needed"));
+  estimate(s, o, list);
+  out.estimated = list.size();
+  const auto by_estimate = [](const PlanCandidate& c) { return c.estimate; };
+  sort_by_front(list, by_estimate);
+  // The scenario's own plan comes first, so that it is simulated in any case.
+  std::stable_partition(list.begin(), list.end(), [](const PlanCandidate& c) { return c.own; });
+
+  std::vector<std::string> common = overrides;
+  if (counted_in_steps(s)) {
+    common.emplace_back("/run/steps=null");
+    common.push_back(fmt::format("/run/samples={}", samples_of(s, s.plan.gbs)));
+  }
+  // In batches, best estimates first, until no estimate left can beat what is wanted, even if it is as pessimistic as
+  // the most pessimistic so far.
+  const size_t batch = static_cast<size_t>(std::max(1, o.jobs)) * 4;
+  size_t next = 0;
+  double least = 1e300, most = 0;
+  std::vector<std::vector<double>> kept;
+  const auto promising = [&](const PlanCandidate& c) {
+    if (out.answers.size() < o.wanted) return true;
+    std::vector<double> best = c.estimate;
+    for (double& v : best) v *= least;
+    size_t better = 0;
+    for (const PlanAnswer& a : out.answers) {
+      // Estimates of energy, cost and carbon are not in their units: each answer's own estimate and value tell the
+      // scale.
+      std::vector<double> scaled = a.candidate.estimate;
+      for (double& v : scaled) v *= a.result.step.time_s.value_or(a.candidate.step_s) / a.candidate.step_s;
+      better += beats(scaled, best) ? 1 : 0;
+    }
+    return better < o.wanted;
+  };
+  while (next < list.size() && out.simulated < o.most_simulated) {
+    std::vector<size_t> chosen;
+    for (; next < list.size() && out.simulated + chosen.size() < o.most_simulated && chosen.size() < batch; ++next)
+      if (list[next].own || promising(list[next])) chosen.push_back(next);
+    if (chosen.empty()) break;
+    std::vector<PlanAnswer> answers(chosen.size());  // children end in any order; what follows does not depend on it
+    stream_from_children(
+        chosen.size(), network::preload_engine,
+        [&](size_t k) {
+          std::vector<std::string> set = common;
+          for (std::string& one : overrides_of(list[chosen[k]])) set.push_back(std::move(one));
+          Faults faults;
+          const LoadedScenario scenario = load_scenario(base.file, set, faults);
+          faults.throw_if_any();
+          Result r = simulate(scenario, {o.seed, 0, 1});
+          r.timeline = {}, r.series = {}, r.power.per_node.clear();
+          return to_bytes(r);
+        },
+        [&](size_t k, ChildResult&& child) {
+          ++out.simulated;
+          PlanAnswer& a = answers[k];
+          a.candidate = list[chosen[k]];
+          if (o.progress) o.progress("simulating", out.simulated, std::min(list.size(), o.most_simulated));
+          if (!child.error.empty()) {
+            a.beyond = child.error.substr(0, child.error.find('\n'));
+            return;
+          }
+          a.result = from_bytes(child.value);
+          for (const PlanObjective objective : o.objectives)
+            a.values.push_back(objective_value(objective, a.result).value_or(1e300));
+          const double ratio = a.result.step.time_s.value_or(a.candidate.step_s) / a.candidate.step_s;
+          least = std::min(least, ratio), most = std::max(most, ratio);
+          a.beyond = broken_limit(a.result, o.limits);
+        },
+        {o.jobs, o.deadline_s, {}, {}});
+    for (PlanAnswer& a : answers) (a.beyond.empty() ? out.answers : out.beyond).push_back(std::move(a));
+    sort_by_front(out.answers, [](const PlanAnswer& a) { return a.values; });
+  }
+  for (; next < list.size(); ++next) out.not_simulated += promising(list[next]) ? 1 : 0;
+  if (most > 0) out.least_ratio = least, out.most_ratio = most;
+  std::vector<std::vector<double>> values;
+  for (const PlanAnswer& a : out.answers) values.push_back(a.values);
+  const auto front = fronts(values);
+  for (size_t i = 0; i < front.size(); ++i) out.answers[i].front = front[i];
+  std::stable_sort(out.beyond.begin(), out.beyond.end(), [](const PlanAnswer& a, const PlanAnswer& b) {
+    return a.candidate.estimate < b.candidate.estimate;
+  });
+  if (!out.answers.empty() && !too_large.empty()) {
+    estimate(s, o, too_large);
+    sort_by_front(too_large, by_estimate);
+    for (PlanCandidate& c : too_large)
+      if (beats(c.estimate, out.answers.front().candidate.estimate)) out.too_large.push_back(std::move(c));
+  }
+  return out;
+}
+
+}  // namespace tw

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -203,6 +204,22 @@ std::string benchmark_notice(const MlperfRuns& runs) {
   return out;
 }
 
+// Everything below the folder of a benchmark.
+void write_benchmark(const fs::path& folder, const MlperfRuns& runs) {
+  const Scenario& s = runs.scenario->scenario;
+  const std::vector<int64_t> starts = starts_ms(runs);
+  for (size_t i = 0; i < runs.runs.size(); ++i) {
+    const Result& r = *runs.runs[i];
+    const std::string name = fmt::format("result_{}", i);
+    write_file((folder / (name + ".txt")).string(), result_log({&s, &r.timeline, r.seed, r.grid.stopped, starts[i]}));
+    write_power(folder / "power" / name, s, r, starts[i]);
+  }
+  write_file((folder / "power" / kMark).string(), notice());
+  write_file((folder / "scaling.json").string(),
+             fmt::format(R"({{"scaling_factor": {}}})", runs.runs.front()->energy_mlperf_v4_0.rcp_factor.value_or(1)));
+  write_file((folder / kMark).string(), benchmark_notice(runs));
+}
+
 }  // namespace
 
 void check_mlperf_folder(const std::string& option, const std::string& folder,
@@ -221,6 +238,9 @@ void check_mlperf_folder(const std::string& option, const std::string& folder,
       faults.add({loaded.file, "/benchmark", fmt::format("is missing, but {} needs it", option), one_of(names)});
       continue;
     }
+    if (s.run.reliability)
+      faults.add({loaded.file, "/run/reliability", fmt::format("interrupts the run, and {} logs none that is", option),
+                  "leave it out"});
     const auto [other, fresh] = taken.emplace(benchmark_folder(folder, s), loaded.file);
     if (fresh)
       check_scenario(option, folder, loaded, faults);
@@ -241,35 +261,28 @@ void write_mlperf_logs(const std::string& folder, const MlperfRuns& runs) {
     throw InputError({{folder, "", fmt::format("{} would have {:.3g} power readings", s.name, readings),
                        fmt::format("at most {:.0e}: fewer runs, nodes or steps", kMostReadings)}});
   const fs::path target = benchmark_folder(folder, s), system = system_file(folder, s);
-  const auto refuse = [&](const std::error_code& error) {
-    throw InputError({{target.string(), "", fmt::format("cannot be written ({})", error.message()), ""}});
-  };
-  // Folders from DIR down to the system, and the systems' own.
-  for (fs::path at = target.parent_path(); at != fs::path(folder); at = at.parent_path())
+  const fs::path submitter = fs::path(folder) / kSubmitterFolder;
+  for (const fs::path& at : {fs::path(folder), submitter, submitter / "results", target.parent_path()})
     write_file((at / kMark).string(), notice());
-  write_file((fs::path(folder) / kMark).string(), notice());
   write_file((system.parent_path() / kMark).string(), notice());
   write_file(system.string(), system_json(s));
 
+  // Built beside its place, so that nobody sees half a folder; runs of the same scenario make place as a whole, since
+  // fewer new runs must not leave old ones beside them.
   const fs::path partial = target.string() + ".part";
   std::error_code error;
   fs::remove_all(partial, error);
-  const std::vector<int64_t> starts = starts_ms(runs);
-  for (size_t i = 0; i < runs.runs.size(); ++i) {
-    const Result& r = *runs.runs[i];
-    const std::string name = fmt::format("result_{}", i);
-    write_file((partial / (name + ".txt")).string(), result_log({&s, &r.timeline, r.seed, r.grid.stopped, starts[i]}));
-    write_power(partial / "power" / name, s, r, starts[i]);
+  try {
+    write_benchmark(partial, runs);
+    fs::remove_all(target);
+    fs::rename(partial, target);
+  } catch (const fs::filesystem_error& e) {
+    fs::remove_all(partial, error);
+    throw InputError({{target.string(), "", fmt::format("cannot be written ({})", e.code().message()), ""}});
+  } catch (...) {
+    fs::remove_all(partial, error);
+    throw;
   }
-  write_file((partial / "power" / kMark).string(), notice());
-  write_file((partial / "scaling.json").string(),
-             fmt::format(R"({{"scaling_factor": {}}})", runs.runs.front()->energy_mlperf_v4_0.rcp_factor.value_or(1)));
-  write_file((partial / kMark).string(), benchmark_notice(runs));
-  // Runs of the same scenario make place as a whole: fewer new runs must not leave old ones beside them.
-  fs::remove_all(target, error);
-  if (error) refuse(error);
-  fs::rename(partial, target, error);
-  if (error) refuse(error);
 }
 
 }  // namespace tw::report

@@ -185,6 +185,8 @@ TEST_CASE("run --mlperf-logs refuses before anything is simulated or written") {
   const std::string dir = folder / "logs";
   refused({"run", "scenarios/mixtral-8x7b.json", "--mlperf-logs", dir},
           "scenarios/mixtral-8x7b.json: /benchmark: is missing, but --mlperf-logs needs it; ");
+  refused({"run", "scenarios/llama3.1-70b-1t-tokens.json", "--set", "/benchmark=gpt3", "--mlperf-logs", dir},
+          "/run/reliability: interrupts the run");
   refused({"run", k8, "--set", "/benchmark=lora", "--mlperf-logs", dir}, "/benchmark");
   refused({"run", k8, "scenarios/smc-llama2-70b-lora-8n-rectifiers-fail.json", "--mlperf-logs", dir},
           "are both llama2_70b_lora on 8xsmc-h100");

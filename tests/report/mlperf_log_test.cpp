@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/files.hpp"
 #include "core/text.hpp"
 #include "report/mlperf_benchmarks.hpp"
 
@@ -48,6 +49,16 @@ std::vector<ordered_json> parsed(const std::string& log) {
     if (at != std::string::npos) lines.push_back(ordered_json::parse(line.substr(at + 9)));
   }
   return lines;
+}
+
+// A line without its figures: keys, event, key, type of the value, keys of the metadata.
+std::string form(const ordered_json& line) {
+  std::string text;
+  for (const auto& [key, value] : line.items()) text += key + " ";
+  text += line["event_type"].get<std::string>() + " " + line["key"].get<std::string>() + " ";
+  text += line["value"].type_name();
+  for (const auto& [key, value] : line["metadata"].items()) text += " " + key;
+  return text;
 }
 
 }  // namespace
@@ -127,6 +138,35 @@ TEST_CASE("every benchmark logs lines that parse, in order of time, marked as si
     CHECK(keys.count("block_start") + keys.count("epoch_start") >= 1);
     CHECK((benchmark_log(benchmark).verified == (benchmark == Benchmark::llama2_70b_lora)));
     CHECK_FALSE(benchmark_log(benchmark).source.empty());
+  }
+}
+
+TEST_CASE("keys, order and metadata of LoRA logs are those of a real one") {
+  // 192 steps of 8 samples, then four times 48, an evaluation after each.
+  Timeline t;
+  t.groups.push_back({"train", {0}, {phase(PhaseKind::init, -80, 0), phase(PhaseKind::first_step, 0, 4, 1)}});
+  double now_s = 4;
+  for (const int steps : {191, 48, 48, 48, 48}) {
+    t.groups[0].phases.push_back(phase(PhaseKind::train, now_s, now_s + 4 * steps, steps));
+    t.groups[0].phases.push_back(phase(PhaseKind::evaluation, now_s + 4 * steps, now_s + 4 * steps + 40));
+    now_s += 4 * steps + 40;
+  }
+  t.run_end_s = now_s;
+  const Scenario s = scenario_of(Benchmark::llama2_70b_lora);
+  const std::string folder = std::string(TW_SOURCE) + "/reference/mlperf_logs/smc-dc-power/results/";
+  const auto ours = parsed(result_log({&s, &t, 1, false, 0}));
+  for (const char* file : {"1xSMC-H100-SXM-80GB/llama2_70b_lora/result_4951-240509201759121728742_1.txt",
+                           "8xSMC-H100-SXM-80GB/llama2_70b_lora/result_5740-240517044141819407406_10.txt"}) {
+    const auto real = parsed(read_file(folder + file));
+    REQUIRE(ours.size() == real.size());
+    for (size_t i = 0; i < real.size(); ++i) {
+      CHECK(form(ours[i]) == form(real[i]));
+      if (real[i]["metadata"].contains("samples_count"))
+        CHECK(ours[i]["metadata"]["samples_count"] == real[i]["metadata"]["samples_count"]);
+      for (const char* key : {"submission_benchmark", "submission_division", "global_batch_size", "train_samples",
+                              "lora_alpha", "opt_gradient_clip_norm"})
+        if (real[i]["key"] == key) CHECK(ours[i]["value"] == real[i]["value"]);
+    }
   }
 }
 

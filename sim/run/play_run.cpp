@@ -212,6 +212,7 @@ class Player {
   bool evaluate(double samples) {
     flush();
     ++out_.evaluations;
+    last_off_mark_ = samples + 1e-9 < next_evaluation_;
     // Evaluations fall on whole steps: a mark that lies inside one counts at its end.
     while (next_evaluation_ <= samples + 1e-9) next_evaluation_ += run_.evaluation_interval;
     if (run_.asynchronous_evaluation) {
@@ -309,7 +310,9 @@ class Player {
     double end_s = lanes_.now_s();
     std::vector<double> begins;  // an evaluation waits for the one before
     for (const double ready : evaluation_begins_) {
-      const double begin = begins.empty() ? ready : std::max(ready, begins.back() + evaluation_s());
+      // Samples given as a mean over runs end between two marks: that evaluation is the mean one, and never waits.
+      const bool free = begins.empty() || (last_off_mark_ && begins.size() + 1 == evaluation_begins_.size());
+      const double begin = free ? ready : std::max(ready, begins.back() + evaluation_s());
       out_.evaluations_queue |= begin > ready;
       begins.push_back(begin);
     }
@@ -378,7 +381,7 @@ class Player {
   uint64_t executed_ = 0;
   double shortest_phase_s_ = kShortestPhase_s;
   double evaluation_batches_s_ = 0, evaluation_fixed_s_ = 0;
-  bool evaluates_ = false;
+  bool evaluates_ = false, last_off_mark_ = false;
   double next_evaluation_ = kNever;
   std::vector<double> evaluation_begins_;  // asynchronous: when an evaluation's weights were ready
   CheckpointCost cost_;

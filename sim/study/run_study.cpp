@@ -77,12 +77,14 @@ void fill_intervals(FailuresResult& f, const RunInputs& in, const RunModel& mode
   const CheckpointCost cost = checkpoint_cost(in.step, *run.checkpoints);
   const double blocked_s = run.checkpoints->asynchronous ? cost.snapshot_s : cost.write_s;
   const double down_s = restart_s(in, cost.read_s), step_s = std::max(model.quiet.time_s, model.input.batch_s);
-  f.daly_interval_s = daly_interval_s(blocked_s, *f.mtbf_s);
+  // Theory and trials count work between checkpoints, the scenario from the beginning of one to that of the next.
+  f.daly_interval_s = daly_interval_s(blocked_s, *f.mtbf_s) + blocked_s;
   const auto trials = try_intervals(cost.write_s, blocked_s, down_s, *f.mtbf_s, step_s, 1);
-  f.best_interval_s = trials.front().interval_s, f.best_goodput = trials.front().goodput;
-  const double present_s =
-      run.checkpoints->interval.value() > 0 ? run.checkpoints->interval.value() : run.checkpoints->every_steps * step_s;
-  f.present_goodput = interval_goodput(present_s, cost.write_s, blocked_s, down_s, *f.mtbf_s, 1);
+  f.best_interval_s = trials.front().interval_s + blocked_s, f.best_goodput = trials.front().goodput;
+  const double present_s = run.checkpoints->interval.value() > 0 ? run.checkpoints->interval.value()
+                                                                 : run.checkpoints->every_steps * step_s + blocked_s;
+  f.present_goodput =
+      interval_goodput(std::max(step_s, present_s - blocked_s), cost.write_s, blocked_s, down_s, *f.mtbf_s, 1);
 }
 
 }  // namespace

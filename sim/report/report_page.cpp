@@ -47,17 +47,15 @@ std::string report_page(const std::string& folder) {
 
 std::string figures_html(const std::string& folder, const std::vector<PageFigure>& figures) {
   std::string out;
-  size_t number = 0;
   for (const PageFigure& figure : figures) {
     const fs::path svg = fs::path(folder) / (figure.stem + ".svg");
     std::error_code ignored;
     if (!fs::exists(svg, ignored)) continue;
-    ++number;
     std::string data;
     if (fs::exists(fs::path(folder) / (figure.stem + ".csv"), ignored))
       data = fmt::format(" Data: <code>{}.csv</code>", html_text(figure.stem));
-    out += fmt::format("<figure>\n{}\n<figcaption>Figure {}. {}.{}</figcaption></figure>\n",
-                       inline_svg(read_file(svg.string()), fmt::format("f{}-", number), figure.title), number,
+    out += fmt::format("<figure>\n{}\n<figcaption>{}.{}</figcaption></figure>\n",
+                       inline_svg(read_file(svg.string()), figure.stem + "-", figure.title),
                        html_text(figure.title), data);
   }
   return out;

@@ -122,7 +122,10 @@ TEST_CASE("every benchmark logs lines that parse, in order of time, marked as si
       const auto key = line["key"].get<std::string>();
       keys.insert(key);
       if (key == "run_start") start = time_ms;
-      if (key == "run_stop") stop = time_ms, CHECK(line["metadata"]["status"] == "success");
+      if (key == "run_stop") {
+        stop = time_ms;
+        CHECK(line["metadata"]["status"] == "success");
+      }
       if (key == "submission_benchmark") CHECK(line["value"] == name);
       if (key == "submission_org") CHECK(line["value"] == "TrainWatt (simulated)");
       if (key == "submission_status") CHECK(line["value"] == "research");

@@ -24,19 +24,22 @@ double reference_of(const ConvergencePoint& p) {
   return p.reference > 0 ? p.reference : p.samples;
 }
 
-// Points that count for the scorer: a point above the line through its neighbours is left out, again and again.
+// Points that count for the scorer (mlcommons/logging, rcp_checker): none below the batch that converges fastest; then,
+// in one pass from small to large batches, none that needs more samples than the line between those left beside it.
 std::vector<ConvergencePoint> pruned(std::vector<ConvergencePoint> points) {
-  for (bool again = true; again && points.size() > 2;) {
-    again = false;
-    for (size_t i = 1; i + 1 < points.size(); ++i) {
-      const ConvergencePoint &a = points[i - 1], &b = points[i + 1];
-      const double share = double(points[i].gbs - a.gbs) / double(b.gbs - a.gbs);
-      const double line = reference_of(a) + share * (reference_of(b) - reference_of(a));
-      if (reference_of(points[i]) <= line) continue;
+  const auto fastest =
+      std::min_element(points.begin(), points.end(), [](const ConvergencePoint& a, const ConvergencePoint& b) {
+        return reference_of(a) < reference_of(b);
+      });
+  points.erase(points.begin(), fastest);
+  for (size_t i = 1; i + 1 < points.size();) {
+    const ConvergencePoint &a = points[i - 1], &b = points[i + 1];
+    const double share = double(points[i].gbs - a.gbs) / double(b.gbs - a.gbs);
+    const double line = reference_of(a) + share * (reference_of(b) - reference_of(a));
+    if (reference_of(points[i]) > line)
       points.erase(points.begin() + static_cast<std::ptrdiff_t>(i));
-      again = true;
-      break;
-    }
+    else
+      ++i;
   }
   return points;
 }

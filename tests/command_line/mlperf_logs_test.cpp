@@ -154,7 +154,8 @@ TEST_CASE("a submission folder: its files as in a real one, every folder marked,
 
   const std::string system = text_of(dir + "/TrainWatt-simulated/systems/8xsmc-h100.json");
   std::vector<std::string> keys, real_keys;
-  for (const auto& [key, value] : ordered_json::parse(system).items()) keys.push_back(key);
+  const auto own_system = ordered_json::parse(system);
+  for (const auto& [key, value] : own_system.items()) keys.push_back(key);
   const auto real_system = ordered_json::parse(text_of(kReal + "../systems/8xSMC-H100-SXM-80GB.json"));
   for (const auto& [key, value] : real_system.items()) real_keys.push_back(key);
   CHECK(keys == real_keys);

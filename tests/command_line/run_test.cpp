@@ -114,7 +114,7 @@ TEST_CASE("answers move the right way with their inputs") {
   }
 }
 
-TEST_CASE("-o leaves results, tables and figures, each whole") {
+TEST_CASE("run -o leaves results, tables and figures, each whole") {
   const Folder folder;
   const Run r = run({"run", k8, k64, "-o", folder / "out"});
   REQUIRE(r.code == 0);

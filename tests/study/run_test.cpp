@@ -140,7 +140,7 @@ TEST_CASE("days for a trillion tokens follow from the step for every published r
     // The step is stated to 0.01 s and the days to 0.01.
     CHECK(std::abs(days - table.value(i, "days_1T")) <= 0.005 + 1e-9 + days * 0.005 / table.value(i, "step_time_s"));
   }
-  CHECK(rows == 28);
+  CHECK(rows == 20);  // all but the proxies of the 405B model
 }
 
 TEST_CASE("a trillion tokens on 512 GPUs: whole run, failures and all") {

@@ -135,7 +135,7 @@ TEST_CASE("points run in children, a point that is refused keeps its place, work
 
 TEST_CASE("skip and where: what is left out is a row that says why") {
   const LoadedStudy loaded =
-      good_study("{" + k8 + R"(, "axes": [{"set": {"/plan/tp": [4, 3]}}, {"set": {"/plan/cp": [1, 2]}}],
+      good_study("{" + k8 + R"(, "set": ["/plan/gbs=16"], "axes": [{"set": {"/plan/tp": [4, 3]}}, {"set": {"/plan/cp": [1, 2]}}],
       "skip": ["refused"], "where": ["/plan/tp * /plan/cp <= 6"]})");
   const Folder folder;
   SweepOptions options;

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/csv_field.hpp"
 #include "core/text.hpp"
 #include "report/numbers.hpp"
 #include "report/result_json.hpp"
@@ -250,13 +251,6 @@ json benchmark_json(const ImportedBenchmark& b) {
           {"runs", runs}};
 }
 
-std::string quoted(const std::string& s) {
-  if (s.find_first_of(",\"\n\r") == std::string::npos) return s;
-  std::string out = "\"";
-  for (const char c : s) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return out + "\"";
-}
-
 }  // namespace
 
 std::string import_table(const Import& import) {
@@ -297,7 +291,7 @@ std::string import_csv(const Import& import) {
         post = std::min(post.value_or(n.after_s), n.after_s);
       }
       std::string row;
-      const auto word = [&](const std::string& s) { row += (row.empty() ? "" : ",") + quoted(s); };
+      const auto word = [&](const std::string& s) { row += (row.empty() ? "" : ",") + csv_field(s); };
       const auto value = [&](Maybe v) { row += v && std::isfinite(*v) ? fmt::format(",{}", *v) : ","; };
       word(b.folder), word(b.submitter), word(b.system);
       value(b.nodes > 0 ? Maybe(b.nodes) : Maybe());
@@ -322,8 +316,8 @@ std::string import_csv(const Import& import) {
 std::string findings_csv(const Import& import) {
   std::string out = "kind,file,line,what\n";
   for (const LogFinding& f : import.findings)
-    out += fmt::format("{},{},{},{}\n", f.kind, quoted(printable(f.file, 400)),
-                       f.line > 0 ? std::to_string(f.line) : "", quoted(printable(f.what, 400)));
+    out += fmt::format("{},{},{},{}\n", f.kind, csv_field(printable(f.file, 400)),
+                       f.line > 0 ? std::to_string(f.line) : "", csv_field(printable(f.what, 400)));
   return out;
 }
 

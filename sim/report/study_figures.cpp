@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <optional>
 
+#include "core/csv_field.hpp"
 #include "core/files.hpp"
-#include "facility/hourly_series.hpp"
+#include "report/figure_parts.hpp"
 #include "report/figures.hpp"
 #include "report/output_keys.hpp"
 
@@ -19,189 +19,15 @@ namespace tw::report {
 namespace {
 
 namespace fs = std::filesystem;
-using Texts = std::vector<std::string>;
-
-std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c == '\n' || c == '\r' ? ' ' : c);
-  return quoted + "\"";
-}
-
-// Settings of a script as gnuplot assignments: there may be no more than nine arguments. In single quotes gnuplot
-// knows no escape but the doubled quote.
-class Settings {
- public:
-  void text(const char* name, const std::string& value) {
-    std::string quoted;
-    for (const char c : value)
-      quoted += c == '\'' ? "''" : std::string(1, static_cast<unsigned char>(c) < ' ' ? ' ' : c);
-    code_ += fmt::format("{} = '{}'; ", name, quoted);
-  }
-  void number(const char* name, double value) {
-    // A whole number without its point would be divided as an integer.
-    code_ += std::floor(value) == value && std::abs(value) < 1e9 ? fmt::format("{} = {:.1f}; ", name, value)
-                                                                 : fmt::format("{} = {:.9g}; ", name, value);
-  }
-  const std::string& code() const { return code_; }
-
- private:
-  std::string code_;
-};
-
-void add_once(Texts& list, const std::string& text) {
-  if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
-}
-
-bool failed(const CsvTable& table, size_t row) {
-  return table.has("error") && !table.text(row, "error").empty();
-}
-
-// "400 Gbit/s" -> 400 and "Gbit/s"; nothing for a text that is no number with a unit.
-struct Leading {
-  double value = 0;
-  std::string unit;
-};
-std::optional<Leading> leading_number(const std::string& text) {
-  char* end = nullptr;
-  const double v = std::strtod(text.c_str(), &end);
-  if (end == text.c_str() || !std::isfinite(v)) return std::nullopt;
-  std::string unit(end);
-  if (!unit.empty() && unit.front() != ' ') return std::nullopt;  // "8x" is a name
-  if (!unit.empty()) unit.erase(0, 1);
-  return Leading{v, unit};
-}
-
-// The values along an axis: numbers in one unit, or names.
-struct Axis {
-  Texts texts;
-  std::vector<double> numbers;  // empty for names
-  std::string unit;
-  bool logarithmic = false;  // values that double are as far apart as their ratios
-};
-// Times become the hours of their first day.
-bool read_times(Axis& axis) {
-  std::optional<int64_t> midnight;
-  for (const std::string& text : axis.texts) {
-    const auto time = parse_time(text);
-    if (!time) return axis.numbers.clear(), false;
-    const int64_t local_s = time->utc_s + time->offset_s.value_or(0);
-    if (!midnight) {
-      midnight = local_s - local_s % 86400;
-      axis.unit = "hour of " + text.substr(0, 10);
-    }
-    axis.numbers.push_back(static_cast<double>(local_s - *midnight) / 3600);
-  }
-  return !axis.numbers.empty();
-}
-
-Axis axis_of(Texts texts) {
-  Axis axis;
-  axis.texts = std::move(texts);
-  if (read_times(axis)) return axis;
-  for (const std::string& text : axis.texts) {
-    const auto leading = leading_number(text);
-    if (!leading || (!axis.numbers.empty() && leading->unit != axis.unit)) {
-      axis.numbers.clear();
-      axis.unit.clear();
-      return axis;
-    }
-    axis.numbers.push_back(leading->value);
-    axis.unit = leading->unit;
-  }
-  if (!axis.numbers.empty()) {
-    const auto [least, most] = std::minmax_element(axis.numbers.begin(), axis.numbers.end());
-    axis.logarithmic = *least > 0 && *most / *least >= 7.9;
-  }
-  return axis;
-}
-
-// What a line or a cell is drawn from: exact texts by (x, series).
-struct Grid {
-  Axis x;
-  Texts series;  // values of the series' input; one empty text when there is none
-  std::map<std::pair<std::string, std::string>, std::string> cells;
-  double largest = 0, least = INFINITY;
-  const std::string& at(const std::string& xx, const std::string& s) const {
-    static const std::string none;
-    const auto found = cells.find({xx, s});
-    return found == cells.end() ? none : found->second;
-  }
-};
-Grid grid_of(const CsvTable& table, const std::string& x, const std::string& series, const std::string& y) {
-  Grid grid;
-  Texts xs;
-  for (size_t row = 0; row < table.rows(); ++row) {
-    if (failed(table, row) || !table.has(y)) continue;
-    const auto value = table.number(row, y);
-    if (!value) continue;
-    const std::string s = series.empty() ? "" : table.text(row, series);
-    add_once(xs, table.text(row, x));
-    add_once(grid.series, s);
-    grid.cells[{table.text(row, x), s}] = table.text(row, y);
-    grid.largest = std::max(grid.largest, std::abs(*value));
-    grid.least = std::min(grid.least, std::abs(*value));
-  }
-  grid.x = axis_of(std::move(xs));
-  return grid;
-}
-
-std::string column_label(const std::string& path, const std::string& label, const ShownUnit& unit) {
-  std::string text = label;
-  if (text.empty()) {
-    const OutputKey* key = find_output_key(path);
-    text = key == nullptr ? path : key->meaning;
-    text = text.substr(0, text.find_first_of(",;:"));
-  }
-  return unit.name.empty() || unit.name == "1" ? text : fmt::format("{} ({})", text, unit.name);
-}
-std::string x_label_of(const StudyFigure& f, const Axis& axis) {
-  const std::string name = f.x_label.empty() ? input_name(f.x) : f.x_label;
-  return axis.unit.empty() ? name : fmt::format("{} ({})", name, axis.unit);
-}
-std::string series_name(const StudyFigure& f, const std::string& value) {
-  return f.series.empty() ? "" : input_name(f.series) + " " + input_value(value);
-}
-
-// Tics at the values themselves while there is room for them.
-std::string tics_of(const Axis& axis, bool labels) {
-  std::string tics;
-  if (axis.numbers.size() > 14) return tics;
-  for (const double v : axis.numbers)
-    tics += fmt::format("{}\"{}\" {:g}", tics.empty() ? "" : ", ", labels ? fmt::format("{:g}", v) : "", v);
-  return tics;
-}
-
-// Names below bars stand upright while they fit side by side.
-double rotated(const Texts& names) {
-  size_t longest = 0;
-  for (const std::string& name : names) longest = std::max(longest, input_value(name).size());
-  return longest * names.size() > 90 ? 1 : 0;
-}
-
-Settings common_settings(const Study& study, size_t k, const Grid& grid, const ShownUnit& unit) {
-  const StudyFigure& f = study.figures[k];
-  Settings s;
-  s.text("title_text", figure_title(study, k));
-  s.text("x_text", x_label_of(f, grid.x));
-  s.text("y_text", column_label(f.y, f.label, unit));
-  s.number("scale", unit.scale);
-  s.number("n", static_cast<double>(grid.series.size()));
-  s.text("tics", tics_of(grid.x, true));
-  s.text("bare_tics", tics_of(grid.x, false));
-  s.number("rotated", grid.x.numbers.empty() ? rotated(grid.x.texts) : 0);
-  s.number("log_x", grid.x.logarithmic ? 1 : 0);
-  return s;
-}
 
 Texts line_figure(const std::string& stem, const Study& study, size_t k, const Grid& grid) {
   const StudyFigure& f = study.figures[k];
   std::string data = "x";
-  for (const std::string& s : grid.series) data += "," + csv_cell(f.series.empty() ? f.y : series_name(f, s));
+  for (const std::string& s : grid.series) data += "," + csv_line_field(f.series.empty() ? f.y : series_name(f, s));
   data += "\n";
   for (size_t i = 0; i < grid.x.texts.size(); ++i) {
     const std::string& x = grid.x.texts[i];
-    data += grid.x.numbers.empty() ? csv_cell(input_value(x)) : fmt::format("{}", grid.x.numbers[i]);
+    data += grid.x.numbers.empty() ? csv_line_field(input_value(x)) : fmt::format("{}", grid.x.numbers[i]);
     for (const std::string& s : grid.series) data += "," + grid.at(x, s);
     data += "\n";
   }
@@ -221,12 +47,12 @@ Texts scaling_figure(const std::string& stem, const Study& study, size_t k, cons
   const bool rate = more_is_better(f.y);
   std::string data = "x", names;
   for (const std::string& s : grid.series)
-    names += fmt::format(",{}", csv_cell(f.series.empty() ? f.y : series_name(f, s)));
+    names += fmt::format(",{}", csv_line_field(f.series.empty() ? f.y : series_name(f, s)));
   data += names;
   for (const std::string& s : grid.series)
-    data += "," + csv_cell("efficiency" + (f.series.empty() ? "" : " of " + series_name(f, s)));
+    data += "," + csv_line_field("efficiency" + (f.series.empty() ? "" : " of " + series_name(f, s)));
   for (const std::string& s : grid.series)
-    data += "," + csv_cell("ideal" + (f.series.empty() ? "" : " of " + series_name(f, s)));
+    data += "," + csv_line_field("ideal" + (f.series.empty() ? "" : " of " + series_name(f, s)));
   data += "\n";
   std::map<std::string, std::pair<double, double>> bases;
   for (const size_t i : order) {
@@ -260,7 +86,7 @@ Texts heat_map(const std::string& stem, const Study& study, size_t k, const Grid
     rows += fmt::format("{}\"{}\" {}", j == 0 ? "" : ", ", input_value(grid.series[j]), j);
   for (size_t i = 0; i < grid.x.texts.size(); ++i)
     for (size_t j = 0; j < grid.series.size(); ++j)
-      data += fmt::format("{},{},{},{},{}\n", i, j, csv_cell(grid.x.texts[i]), csv_cell(grid.series[j]),
+      data += fmt::format("{},{},{},{},{}\n", i, j, csv_line_field(grid.x.texts[i]), csv_line_field(grid.series[j]),
                           grid.at(grid.x.texts[i], grid.series[j]));
   write_file(stem + ".csv", data);
   const ShownUnit unit = shown_unit(f.y, grid.largest);
@@ -340,7 +166,7 @@ Texts pareto_figure(const std::string& stem, const Study& study, size_t k, const
   std::string data = "x,y,front,label,shown\n";
   for (size_t i = 0; i < points.size(); ++i) {
     const Point& p = points[i];
-    const std::string label = csv_cell(point_label(table, p.row, pointers));
+    const std::string label = csv_line_field(point_label(table, p.row, pointers));
     data += fmt::format("{},{},{},{},{}\n", table.text(p.row, f.x), table.text(p.row, f.y), p.front ? 1 : 0, label,
                         shown[i] ? label : "");
   }
@@ -402,14 +228,14 @@ Texts breakdown_figure(const std::string& stem, const Study& study, size_t k, co
   std::string data = "x";
   size_t shown = 0;
   for (size_t p = 0; p < parts.size(); ++p)
-    if (kept[p]) data += "," + csv_cell(part_name(parts[p].substr(group.size()))), ++shown;
+    if (kept[p]) data += "," + csv_line_field(part_name(parts[p].substr(group.size()))), ++shown;
   bool rest = false;
   for (const Bar& bar : bars)
     for (size_t p = 0; p < parts.size(); ++p) rest = rest || (!kept[p] && bar.values[p] > 0.0005 * bar.total);
   if (rest) data += ",other", ++shown;
   data += "\n";
   for (const Bar& bar : bars) {
-    data += csv_cell(bar.name);
+    data += csv_line_field(bar.name);
     double other = 0;
     for (size_t p = 0; p < parts.size(); ++p) {
       if (kept[p])

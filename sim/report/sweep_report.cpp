@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "core/csv.hpp"
+#include "core/csv_field.hpp"
 #include "report/numbers.hpp"
 #include "report/result_json.hpp"
 #include "report/study_figures.hpp"
@@ -23,16 +24,6 @@ void flatten(const json& j, const std::string& path, std::vector<std::pair<std::
   } else if (j.is_number() || j.is_null()) {
     out.emplace_back(path, j.is_null() ? "" : j.dump());
   }
-}
-
-std::string cell(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"') quoted += '"';
-    quoted += c == '\n' || c == '\r' ? ' ' : c;
-  }
-  return quoted + "\"";
 }
 
 std::string last_key(const std::string& pointer) {
@@ -85,14 +76,14 @@ std::string SweepTable::value(const Row& row, const std::string& name) const {
 
 std::string sweep_csv(const SweepTable& t) {
   std::string out = "point";
-  for (const std::string& p : t.inputs) out += "," + cell(p);
+  for (const std::string& p : t.inputs) out += "," + csv_line_field(p);
   out += ",error,status";
-  for (const std::string& c : t.outputs) out += "," + cell(c);
+  for (const std::string& c : t.outputs) out += "," + csv_line_field(c);
   out += "\n";
   for (const SweepTable::Row& row : t.rows) {
     out += fmt::format("{}", row.point);
-    for (const std::string& v : row.inputs) out += "," + cell(v);
-    out += "," + cell(row.error) + "," + row.status;
+    for (const std::string& v : row.inputs) out += "," + csv_line_field(v);
+    out += "," + csv_line_field(row.error) + "," + row.status;
     for (size_t k = 0; k < t.outputs.size(); ++k) out += "," + (k < row.outputs.size() ? row.outputs[k] : "");
     out += "\n";
   }
@@ -148,7 +139,7 @@ std::vector<std::string> step_breakdown_figure(const std::string& folder, const 
   std::string text;
   for (const Outcome& o : outcomes) {
     if (!o.result.error.empty()) continue;
-    std::string head = "scenario", row = cell(o.result.scenario);
+    std::string head = "scenario", row = csv_line_field(o.result.scenario);
     std::vector<std::pair<std::string, std::string>> parts;
     flatten(json::parse(point_json(o.result))["step"]["breakdown_s"], "step.breakdown_s", parts);
     for (const auto& [name, value] : parts) {

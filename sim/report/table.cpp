@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/csv_field.hpp"
 #include "report/numbers.hpp"
 #include "report/result_json.hpp"
 #include "report/run_lines.hpp"
@@ -361,21 +362,16 @@ std::string results_csv(const std::vector<Outcome>& outcomes) {
     (void)unit;
   }
   out += ",error\n";
-  const auto quoted = [](std::string text) {
-    if (text.find_first_of(",\"\n") == std::string::npos) return text;
-    for (size_t at = 0; (at = text.find('"', at)) != std::string::npos; at += 2) text.insert(at, 1, '"');
-    return "\"" + text + "\"";
-  };
   for (const Outcome& o : outcomes) {
     const Result& r = o.result;
     const PlanResult& p = r.plan;
-    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{}", quoted(r.scenario), r.seed, p.nodes, p.gpus, p.tp, p.pp,
+    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{}", csv_field(r.scenario), r.seed, p.nodes, p.gpus, p.tp, p.pp,
                        p.cp, p.dp, p.mbs, p.gbs, p.ga);
     for (const auto& entry : quantity_units()) {
       const Maybe v = r.error.empty() ? result_quantity(r, entry.first) : std::nullopt;
       out += v && std::isfinite(*v) ? fmt::format(",{}", *v) : ",";
     }
-    out += "," + quoted(r.error) + "\n";
+    out += "," + csv_field(r.error) + "\n";
   }
   return out;
 }

@@ -1,12 +1,13 @@
 // run --mlperf-logs: against real logs of the same benchmark, and what it refuses.
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "program.hpp"
+#include "report/mllog_lines.hpp"
 
 using namespace program;
+using namespace mllog;
 using nlohmann::ordered_json;
 
 namespace {
@@ -14,25 +15,7 @@ namespace {
 const std::string kReal = std::string(TW_SOURCE) + "/reference/mlperf_logs/smc-dc-power/results/";
 
 std::vector<ordered_json> log_lines(const std::string& file) {
-  std::ifstream in(file);
-  REQUIRE(in);
-  std::vector<ordered_json> lines;
-  for (std::string line; std::getline(in, line);) {
-    const size_t at = line.find(":::MLLOG ");
-    if (at != std::string::npos) lines.push_back(ordered_json::parse(line.substr(at + 9)));
-  }
-  return lines;
-}
-
-// A line without its figures: keys, event, key, type of the value, keys of the metadata.
-std::string form(const ordered_json& line) {
-  std::string text;
-  for (const auto& [key, value] : line.items()) text += key + " ";
-  text += line["event_type"].get<std::string>() + " " + line["key"].get<std::string>() + " ";
-  text += line["value"].type_name();
-  if (line["metadata"].is_object())
-    for (const auto& [key, value] : line["metadata"].items()) text += " " + key;
-  return text;
+  return lines_of(tw::read_file(file));
 }
 
 std::vector<std::string> forms(const std::vector<ordered_json>& lines) {

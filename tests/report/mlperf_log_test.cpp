@@ -7,10 +7,12 @@
 
 #include "core/files.hpp"
 #include "core/text.hpp"
+#include "report/mllog_lines.hpp"
 #include "report/mlperf_benchmarks.hpp"
 
 using namespace tw;
 using namespace tw::report;
+using namespace mllog;
 using nlohmann::ordered_json;
 
 namespace {
@@ -40,25 +42,6 @@ Scenario scenario_of(Benchmark benchmark) {
   s.plan.gbs = 8, s.plan.dp = 2;
   s.run.evaluation_interval = 16, s.run.first_evaluation_at = 24, s.run.evaluation_samples = 10;
   return s;
-}
-
-std::vector<ordered_json> parsed(const std::string& log) {
-  std::vector<ordered_json> lines;
-  for (const std::string& line : split(log, '\n')) {
-    const size_t at = line.find(":::MLLOG ");
-    if (at != std::string::npos) lines.push_back(ordered_json::parse(line.substr(at + 9)));
-  }
-  return lines;
-}
-
-// A line without its figures: keys, event, key, type of the value, keys of the metadata.
-std::string form(const ordered_json& line) {
-  std::string text;
-  for (const auto& [key, value] : line.items()) text += key + " ";
-  text += line["event_type"].get<std::string>() + " " + line["key"].get<std::string>() + " ";
-  text += line["value"].type_name();
-  for (const auto& [key, value] : line["metadata"].items()) text += " " + key;
-  return text;
 }
 
 }  // namespace
@@ -112,7 +95,7 @@ TEST_CASE("every benchmark logs lines that parse, in order of time, marked as si
     INFO(name);
     const Scenario s = scenario_of(benchmark);
     const Timeline t = two_blocks();
-    const auto lines = parsed(result_log({&s, &t, 3, false, 1700000000000}));
+    const auto lines = lines_of(result_log({&s, &t, 3, false, 1700000000000}));
     std::set<std::string> keys;
     int64_t before = 0, start = 0, stop = 0;
     for (const ordered_json& line : lines) {
@@ -157,10 +140,10 @@ TEST_CASE("keys, order and metadata of LoRA logs are those of a real one") {
   t.run_end_s = now_s;
   const Scenario s = scenario_of(Benchmark::llama2_70b_lora);
   const std::string folder = std::string(TW_SOURCE) + "/reference/mlperf_logs/smc-dc-power/results/";
-  const auto ours = parsed(result_log({&s, &t, 1, false, 0}));
+  const auto ours = lines_of(result_log({&s, &t, 1, false, 0}));
   for (const char* file : {"1xSMC-H100-SXM-80GB/llama2_70b_lora/result_4951-240509201759121728742_1.txt",
                            "8xSMC-H100-SXM-80GB/llama2_70b_lora/result_5740-240517044141819407406_10.txt"}) {
-    const auto real = parsed(read_file(folder + file));
+    const auto real = lines_of(read_file(folder + file));
     REQUIRE(ours.size() == real.size());
     for (size_t i = 0; i < real.size(); ++i) {
       CHECK(form(ours[i]) == form(real[i]));
@@ -176,7 +159,7 @@ TEST_CASE("keys, order and metadata of LoRA logs are those of a real one") {
 TEST_CASE("only a run that meets its target succeeds") {
   Scenario s = scenario_of(Benchmark::llama2_70b_lora);
   const Timeline t = two_blocks();
-  const auto last = [&](bool stopped) { return parsed(result_log({&s, &t, 1, stopped, 0})).back(); };
+  const auto last = [&](bool stopped) { return lines_of(result_log({&s, &t, 1, stopped, 0})).back(); };
   CHECK(last(false)["value"] == 0.925);
   CHECK(last(false)["metadata"]["status"] == "success");
   CHECK(last(true)["value"].get<double>() > 0.925);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/codec.hpp"
 #include "core/document.hpp"
 #include "core/text.hpp"
 
@@ -146,24 +147,33 @@ void read_map(const json& j, const ReadContext& c,
   for (const auto& [key, value] : j.items()) e(key, value, c.at(key));
 }
 
-void read_object(void* object, const ObjectInfo& info, const std::vector<KeyReader>& readers, const json& j,
-                 const ReadContext& c) {
+void ObjectDescription::add(const char* key, size_t offset, const TypeOps& ops, const char* meaning, Range range,
+                            const void* default_value) {
+  const bool required = default_value == nullptr;
+  info_.keys.push_back({key, ops.type(), required, required ? "" : ops.default_text(default_value), range, meaning});
+  members_.push_back({offset, &ops});
+}
+
+void ObjectDescription::read(void* object, const json& j, const ReadContext& c) const {
   if (!j.is_object())
-    return c.fault(fmt::format("{} is not an object", shown(j)), fmt::format("{} is due", with_article(info.name)));
+    return c.fault(fmt::format("{} is not an object", shown(j)), fmt::format("{} is due", with_article(info_.name)));
   std::vector<std::string> known;
-  for (const KeyInfo& key : info.keys) known.push_back(key.name);
+  for (const KeyInfo& key : info_.keys) known.push_back(key.name);
   for (const auto& [key, value] : j.items()) {
     if (std::find(known.begin(), known.end(), key) == known.end())
-      c.at(key).fault(fmt::format("unknown key \"{}\" in {}", printable(key, 64), with_article(info.name)),
+      c.at(key).fault(fmt::format("unknown key \"{}\" in {}", printable(key, 64), with_article(info_.name)),
                       suggest(key, known));
   }
-  for (size_t i = 0; i < info.keys.size(); ++i) {
-    const KeyInfo& key = info.keys[i];
+  for (size_t i = 0; i < info_.keys.size(); ++i) {
+    const KeyInfo& key = info_.keys[i];
     const auto found = j.find(key.name);
-    if (found != j.end())
-      readers[i](object, *found, c.at(key.name));
-    else if (key.required)
+    if (found != j.end()) {
+      ReadContext here = c.at(key.name);
+      here.range = key.range;
+      members_[i].ops->read(static_cast<char*>(object) + members_[i].offset, *found, here);
+    } else if (key.required) {
       c.fault(fmt::format("missing key \"{}\" ({})", key.name, key.meaning), "type: " + key.type.name());
+    }
   }
 }
 

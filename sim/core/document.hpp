@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/describe.hpp"
+#include "core/codec.hpp"
 #include "core/error.hpp"
 
 namespace tw {

@@ -1,5 +1,7 @@
 #include "hardware/accelerator.hpp"
 
+#include "core/codec.hpp"
+
 namespace tw {
 
 Power GpuPower::of(Activity a) const {
@@ -84,6 +86,28 @@ void Accelerator::describe(Description<Accelerator>& d) {
   d.optional("transferred_from", &Accelerator::transferred_from,
              "empty when measured; else the profile whose efficiencies were transferred");
   d.optional("source", &Accelerator::source, "where the numbers come from");
+}
+
+std::vector<std::pair<std::string, Precision>> Choices<Precision>::table() {
+  return {{"fp32", Precision::fp32}, {"bf16", Precision::bf16}, {"fp8", Precision::fp8}};
+}
+
+void GemmPoint::describe(Description<GemmPoint>& d) {
+  d.object("gemm_point", "Time of one matrix product of m x k by k x n, in a short burst.");
+  d.required("m", &GemmPoint::m, "rows (tokens)", at_least(1));
+  d.required("n", &GemmPoint::n, "columns (outputs)", at_least(1));
+  d.required("k", &GemmPoint::k, "inner dimension", at_least(1));
+  d.optional("bf16", &GemmPoint::bf16, "time in BF16", above(0));
+  d.optional("fp8", &GemmPoint::fp8, "time in FP8 with BF16 output", above(0));
+}
+
+void AttentionPoint::describe(Description<AttentionPoint>& d) {
+  d.object("attention_point", "Time of one causal flash attention, batch 1.");
+  d.required("heads", &AttentionPoint::heads, "query heads", at_least(1));
+  d.required("sequence", &AttentionPoint::sequence, "tokens", at_least(1));
+  d.optional("head_dim", &AttentionPoint::head_dim, "size of a head", at_least(1));
+  d.required("forward", &AttentionPoint::forward, "forward time", above(0));
+  d.required("backward", &AttentionPoint::backward, "backward time", above(0));
 }
 
 }  // namespace tw

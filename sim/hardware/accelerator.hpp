@@ -14,37 +14,21 @@ namespace tw {
 enum class Precision { fp32, bf16, fp8 };
 template <>
 struct Choices<Precision> {
-  static std::vector<std::pair<std::string, Precision>> table() {
-    return {{"fp32", Precision::fp32}, {"bf16", Precision::bf16}, {"fp8", Precision::fp8}};
-  }
+  static std::vector<std::pair<std::string, Precision>> table();
 };
 
 // One measured matrix product of m x k by k x n. A precision that was not measured is absent.
 struct GemmPoint {
   long m = 0, n = 0, k = 0;
   std::optional<Time> bf16, fp8;
-  static void describe(Description<GemmPoint>& d) {
-    d.object("gemm_point", "Time of one matrix product of m x k by k x n, in a short burst.");
-    d.required("m", &GemmPoint::m, "rows (tokens)", at_least(1));
-    d.required("n", &GemmPoint::n, "columns (outputs)", at_least(1));
-    d.required("k", &GemmPoint::k, "inner dimension", at_least(1));
-    d.optional("bf16", &GemmPoint::bf16, "time in BF16", above(0));
-    d.optional("fp8", &GemmPoint::fp8, "time in FP8 with BF16 output", above(0));
-  }
+  static void describe(Description<GemmPoint>& d);
 };
 
 // One measured causal flash attention of batch 1.
 struct AttentionPoint {
   long heads = 0, sequence = 0, head_dim = 128;
   Time forward, backward;
-  static void describe(Description<AttentionPoint>& d) {
-    d.object("attention_point", "Time of one causal flash attention, batch 1.");
-    d.required("heads", &AttentionPoint::heads, "query heads", at_least(1));
-    d.required("sequence", &AttentionPoint::sequence, "tokens", at_least(1));
-    d.optional("head_dim", &AttentionPoint::head_dim, "size of a head", at_least(1));
-    d.required("forward", &AttentionPoint::forward, "forward time", above(0));
-    d.required("backward", &AttentionPoint::backward, "backward time", above(0));
-  }
+  static void describe(Description<AttentionPoint>& d);
 };
 
 // Watts of one board by activity, as if no limit held it back (hints 14 to 16).

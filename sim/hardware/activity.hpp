@@ -11,38 +11,25 @@
 namespace tw {
 
 enum class Activity {
-  idle,               // no context: between jobs
-  context,            // a job is loaded and sleeps
-  spin,               // waiting inside a collective for a peer, or for the host's next launch
-  launch_bound,       // tiny kernels back to back
+  idle,          // no context: between jobs
+  context,       // a job is loaded and sleeps
+  spin,          // waiting inside a collective for a peer, or for the host's next launch
+  launch_bound,  // tiny kernels back to back
   gemm_bf16,
   gemm_fp8,
   attention_forward,
   attention_backward,
-  memory_bound,       // norms, activations, casts, optimizer: arithmetic along with the traffic
-  copy,               // plain copies
-  collective,         // moving data over NVLink or the fabric
-  convolution,        // profiled workloads: dense convolutions
+  memory_bound,  // norms, activations, casts, optimizer: arithmetic along with the traffic
+  copy,          // plain copies
+  collective,    // moving data over NVLink or the fabric
+  convolution,   // profiled workloads: dense convolutions
   count_
 };
 constexpr size_t kActivities = static_cast<size_t>(Activity::count_);
 
 template <>
 struct Choices<Activity> {
-  static std::vector<std::pair<std::string, Activity>> table() {
-    return {{"idle", Activity::idle},
-            {"context", Activity::context},
-            {"spin", Activity::spin},
-            {"launch_bound", Activity::launch_bound},
-            {"gemm_bf16", Activity::gemm_bf16},
-            {"gemm_fp8", Activity::gemm_fp8},
-            {"attention_forward", Activity::attention_forward},
-            {"attention_backward", Activity::attention_backward},
-            {"memory_bound", Activity::memory_bound},
-            {"copy", Activity::copy},
-            {"collective", Activity::collective},
-            {"convolution", Activity::convolution}};
-  }
+  static std::vector<std::pair<std::string, Activity>> table();
 };
 
 // Seconds (or shares of a second) by activity.

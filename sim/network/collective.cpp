@@ -192,9 +192,7 @@ Collectives::Built Collectives::build(Operation op, const std::vector<std::vecto
         for (const auto& [key, share] : rails) {
           std::vector<int> up;
           double capacity = 0;
-          const auto [begin, end] = boost::out_edges(static_cast<size_t>(key.first), fabric_.graph);
-          for (auto e = begin; e != end; ++e) {
-            const int id = fabric_.graph[*e].cable;
+          for (const int id : fabric_.cables_at[static_cast<size_t>(key.first)]) {
             const Cable& c = fabric_.cables[static_cast<size_t>(id)];
             const bool up_cable = c.kind == CableKind::uplink || c.kind == CableKind::core;
             if (!up_cable || c.a != key.first || c.failed || fabric_.vertices[static_cast<size_t>(c.b)].failed)

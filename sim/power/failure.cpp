@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/codec.hpp"
 #include "core/error.hpp"
 #include "power/bus.hpp"
 #include "power/throttle.hpp"
@@ -242,6 +243,24 @@ FailureOutcome fail_power(const Cluster& cluster, const Timeline& timeline, cons
   outcome.timeline.run_end_s = map(timeline.run_end_s);
   outcome.lost_s = outcome.timeline.run_end_s - timeline.run_end_s;
   return outcome;
+}
+
+std::vector<std::pair<std::string, FailedPart>> Choices<FailedPart>::table() {
+  return {{"rectifier", FailedPart::rectifier}, {"shelf", FailedPart::shelf}, {"stage", FailedPart::stage}};
+}
+
+std::vector<std::pair<std::string, OverloadPolicy>> Choices<OverloadPolicy>::table() {
+  return {{"shed", OverloadPolicy::shed}, {"trip", OverloadPolicy::trip}};
+}
+
+void PowerFailure::describe(Description<PowerFailure>& d) {
+  d.object("power_failure", "A part of the power delivery that fails during the run.");
+  d.optional("part", &PowerFailure::part, "what fails");
+  d.optional("unit", &PowerFailure::unit, "the bus, or the unit of the stage", between(0, 1e6));
+  d.optional("count", &PowerFailure::count, "rectifiers or shelves of the bus that fail", between(1, 1e4));
+  d.optional("stage", &PowerFailure::stage, "kind of the upstream stage, as named in power_delivery");
+  d.required("at", &PowerFailure::at, "time from run_start");
+  d.optional("policy", &PowerFailure::policy, "lower the board limits of the bus's nodes, or let it go dark");
 }
 
 }  // namespace tw

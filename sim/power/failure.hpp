@@ -12,9 +12,7 @@ namespace tw {
 enum class FailedPart { rectifier, shelf, stage };
 template <>
 struct Choices<FailedPart> {
-  static std::vector<std::pair<std::string, FailedPart>> table() {
-    return {{"rectifier", FailedPart::rectifier}, {"shelf", FailedPart::shelf}, {"stage", FailedPart::stage}};
-  }
+  static std::vector<std::pair<std::string, FailedPart>> table();
 };
 
 // When the load of a bus is beyond what is left: `shed` lowers the board limit of its nodes until it fits, `trip` lets
@@ -22,9 +20,7 @@ struct Choices<FailedPart> {
 enum class OverloadPolicy { shed, trip };
 template <>
 struct Choices<OverloadPolicy> {
-  static std::vector<std::pair<std::string, OverloadPolicy>> table() {
-    return {{"shed", OverloadPolicy::shed}, {"trip", OverloadPolicy::trip}};
-  }
+  static std::vector<std::pair<std::string, OverloadPolicy>> table();
 };
 
 struct PowerFailure {
@@ -34,15 +30,7 @@ struct PowerFailure {
   std::string stage;  // kind of the upstream stage that fails, "PDU"
   Time at;            // from run_start
   OverloadPolicy policy = OverloadPolicy::shed;
-  static void describe(Description<PowerFailure>& d) {
-    d.object("power_failure", "A part of the power delivery that fails during the run.");
-    d.optional("part", &PowerFailure::part, "what fails");
-    d.optional("unit", &PowerFailure::unit, "the bus, or the unit of the stage", between(0, 1e6));
-    d.optional("count", &PowerFailure::count, "rectifiers or shelves of the bus that fail", between(1, 1e4));
-    d.optional("stage", &PowerFailure::stage, "kind of the upstream stage, as named in power_delivery");
-    d.required("at", &PowerFailure::at, "time from run_start");
-    d.optional("policy", &PowerFailure::policy, "lower the board limits of the bus's nodes, or let it go dark");
-  }
+  static void describe(Description<PowerFailure>& d);
 };
 
 struct FailureOutcome {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/codec.hpp"
 #include "core/sum.hpp"
 #include "topology/fabric.hpp"
 
@@ -147,6 +148,13 @@ std::vector<double> network_shares(NetworkRule rule, const Fabric& fabric, const
   if (!(total.value() > 0)) return {};
   for (double& share : shares) share /= total.value();
   return shares;
+}
+
+std::vector<std::pair<std::string, NetworkRule>> Choices<NetworkRule>::table() {
+  return {{"as_published", NetworkRule::as_published},
+          {"as_stated", NetworkRule::as_stated},
+          {"whole_switches", NetworkRule::whole_switches},
+          {"by_load", NetworkRule::by_load}};
 }
 
 }  // namespace tw

@@ -27,12 +27,7 @@ class Fabric;
 enum class NetworkRule { as_published, as_stated, whole_switches, by_load };
 template <>
 struct Choices<NetworkRule> {
-  static std::vector<std::pair<std::string, NetworkRule>> table() {
-    return {{"as_published", NetworkRule::as_published},
-            {"as_stated", NetworkRule::as_stated},
-            {"whole_switches", NetworkRule::whole_switches},
-            {"by_load", NetworkRule::by_load}};
-  }
+  static std::vector<std::pair<std::string, NetworkRule>> table();
 };
 
 // How a job uses one switch.

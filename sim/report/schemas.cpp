@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "core/codec.hpp"
 #include "study/scenario.hpp"
 #include "study/study_values.hpp"
 #include "study/sweep.hpp"

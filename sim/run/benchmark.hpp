@@ -12,17 +12,7 @@ namespace tw {
 enum class Benchmark { llama2_70b_lora, bert, gpt3, stable_diffusion, resnet, ssd, unet3d, dlrm_dcnv2, gnn };
 template <>
 struct Choices<Benchmark> {
-  static std::vector<std::pair<std::string, Benchmark>> table() {
-    return {{"llama2_70b_lora", Benchmark::llama2_70b_lora},
-            {"bert", Benchmark::bert},
-            {"gpt3", Benchmark::gpt3},
-            {"stable_diffusion", Benchmark::stable_diffusion},
-            {"resnet", Benchmark::resnet},
-            {"ssd", Benchmark::ssd},
-            {"unet3d", Benchmark::unet3d},
-            {"dlrm_dcnv2", Benchmark::dlrm_dcnv2},
-            {"gnn", Benchmark::gnn}};
-  }
+  static std::vector<std::pair<std::string, Benchmark>> table();
 };
 
 }  // namespace tw

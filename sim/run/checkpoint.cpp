@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/codec.hpp"
 #include "core/error.hpp"
 #include "workload/operations.hpp"
 
@@ -40,6 +41,19 @@ void check_capacity(const StepInputs& in, const CheckpointPlan& plan, const std:
   throw DoesNotFit(fmt::format("{}: {} checkpoint{} of {:.4g} GB do{} not fit the storage of {}, which holds {:.4g} GB",
                                scenario, plan.keep, plan.keep == 1 ? "" : "s", bytes / gigabyte,
                                plan.keep == 1 ? "es" : "", in.cluster->name, capacity / gigabyte));
+}
+
+void CheckpointPlan::describe(Description<CheckpointPlan>& d) {
+  d.object("checkpoints", "When a run saves its state, and how.");
+  d.optional("interval", &CheckpointPlan::interval, "time from one checkpoint to the next");
+  d.optional("every_steps", &CheckpointPlan::every_steps, "or steps from one to the next", at_least(1));
+  d.optional("asynchronous", &CheckpointPlan::asynchronous,
+             "training waits for the copy to host memory only; the write to storage goes on beside it");
+  d.optional("size", &CheckpointPlan::size,
+             "bytes of one checkpoint; absent: weights and optimizer states of the trained parameters");
+  d.optional("keep", &CheckpointPlan::keep, "checkpoints that storage holds at a time", between(1, 1e6));
+  d.optional("snapshot_bandwidth", &CheckpointPlan::snapshot_bandwidth,
+             "of the copy from one accelerator to host memory", above(0));
 }
 
 }  // namespace tw

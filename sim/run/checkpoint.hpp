@@ -16,18 +16,7 @@ struct CheckpointPlan {
   Bytes size;                                             // 0: from the memory model
   int keep = 2;                                           // on storage at a time
   Bandwidth snapshot_bandwidth = bytes_per_second(10e9);  // of one accelerator to host memory
-  static void describe(Description<CheckpointPlan>& d) {
-    d.object("checkpoints", "When a run saves its state, and how.");
-    d.optional("interval", &CheckpointPlan::interval, "time from one checkpoint to the next");
-    d.optional("every_steps", &CheckpointPlan::every_steps, "or steps from one to the next", at_least(1));
-    d.optional("asynchronous", &CheckpointPlan::asynchronous,
-               "training waits for the copy to host memory only; the write to storage goes on beside it");
-    d.optional("size", &CheckpointPlan::size,
-               "bytes of one checkpoint; absent: weights and optimizer states of the trained parameters");
-    d.optional("keep", &CheckpointPlan::keep, "checkpoints that storage holds at a time", between(1, 1e6));
-    d.optional("snapshot_bandwidth", &CheckpointPlan::snapshot_bandwidth,
-               "of the copy from one accelerator to host memory", above(0));
-  }
+  static void describe(Description<CheckpointPlan>& d);
 };
 
 // One checkpoint, spread evenly over the nodes that train.

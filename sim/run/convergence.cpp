@@ -6,6 +6,7 @@
 #include <boost/math/distributions/normal.hpp>
 #include <cmath>
 
+#include "core/codec.hpp"
 #include "core/random.hpp"
 
 namespace tw {
@@ -27,10 +28,9 @@ double reference_of(const ConvergencePoint& p) {
 // Points that count for the scorer (mlcommons/logging, rcp_checker): none below the batch that converges fastest; then,
 // in one pass from small to large batches, none that needs more samples than the line between those left beside it.
 std::vector<ConvergencePoint> pruned(std::vector<ConvergencePoint> points) {
-  const auto fastest =
-      std::min_element(points.begin(), points.end(), [](const ConvergencePoint& a, const ConvergencePoint& b) {
-        return reference_of(a) < reference_of(b);
-      });
+  const auto fastest = std::min_element(
+      points.begin(), points.end(),
+      [](const ConvergencePoint& a, const ConvergencePoint& b) { return reference_of(a) < reference_of(b); });
   points.erase(points.begin(), fastest);
   for (size_t i = 1; i + 1 < points.size();) {
     const ConvergencePoint &a = points[i - 1], &b = points[i + 1];
@@ -105,6 +105,38 @@ double reference_samples(const Convergence& c, double gbs) {
   while (i + 1 < points.size() && gbs > points[i].gbs) ++i;
   const ConvergencePoint &a = points[i - 1], &b = points[i];
   return reference_of(a) + (gbs - a.gbs) / (b.gbs - a.gbs) * (reference_of(b) - reference_of(a));
+}
+
+void ConvergencePoint::describe(Description<ConvergencePoint>& d) {
+  d.object("convergence_point", "Reference runs at one global batch size.");
+  d.required("gbs", &ConvergencePoint::gbs, "global batch size, in samples", between(1, 1e9));
+  d.required("samples", &ConvergencePoint::samples, "mean samples to the target", above(0));
+  d.optional("sd", &ConvergencePoint::sd, "standard deviation over the runs, in samples");
+  d.optional("reference", &ConvergencePoint::reference,
+             "mean without the least and the greatest run, which the scorer compares submissions with; 0: samples");
+  d.optional("runs", &ConvergencePoint::runs, "reference runs", between(0, 1e6));
+  d.optional("learning_rate", &ConvergencePoint::learning_rate, "learning rate that they were tuned to");
+}
+
+void Convergence::describe(Description<Convergence>& d) {
+  d.object("convergence", "Samples to the target quality against the global batch size.");
+  d.required("name", &Convergence::name, "benchmark");
+  d.optional("sample", &Convergence::sample, "what one sample is");
+  d.optional("rcp_version", &Convergence::rcp_version, "round whose reference convergence points these are");
+  d.required("points", &Convergence::points, "reference runs, one entry for each global batch size");
+  d.optional("first_evaluation", &Convergence::first_evaluation,
+             "samples before the first evaluation, where the scenario gives no evaluation_interval");
+  d.optional("evaluation_interval", &Convergence::evaluation_interval,
+             "samples between evaluations, where the scenario gives none");
+  d.optional("evaluation_interval_per_gbs", &Convergence::evaluation_interval_per_gbs,
+             "and this many more for each sample of the global batch");
+  d.optional("evaluation_samples", &Convergence::evaluation_samples,
+             "samples of one evaluation, where the scenario gives none");
+  d.optional("reference_interval", &Convergence::reference_interval,
+             "samples between evaluations of the reference runs, which the points are rounded up to; 0: as "
+             "evaluation_interval");
+  d.optional("note", &Convergence::note, "for whom the points hold");
+  d.optional("source", &Convergence::source, "where the numbers come from");
 }
 
 }  // namespace tw

@@ -18,16 +18,7 @@ struct ConvergencePoint {
   double reference = 0;  // mean without the least and the greatest run: what the scorer compares with; 0: as samples
   int runs = 0;
   double learning_rate = 0;
-  static void describe(Description<ConvergencePoint>& d) {
-    d.object("convergence_point", "Reference runs at one global batch size.");
-    d.required("gbs", &ConvergencePoint::gbs, "global batch size, in samples", between(1, 1e9));
-    d.required("samples", &ConvergencePoint::samples, "mean samples to the target", above(0));
-    d.optional("sd", &ConvergencePoint::sd, "standard deviation over the runs, in samples");
-    d.optional("reference", &ConvergencePoint::reference,
-               "mean without the least and the greatest run, which the scorer compares submissions with; 0: samples");
-    d.optional("runs", &ConvergencePoint::runs, "reference runs", between(0, 1e6));
-    d.optional("learning_rate", &ConvergencePoint::learning_rate, "learning rate that they were tuned to");
-  }
+  static void describe(Description<ConvergencePoint>& d);
 };
 
 struct Convergence {
@@ -38,26 +29,7 @@ struct Convergence {
   double first_evaluation = 0, evaluation_interval = 0, evaluation_interval_per_gbs = 0, evaluation_samples = 0;
   double reference_interval = 0;
   std::string note, source;
-  static void describe(Description<Convergence>& d) {
-    d.object("convergence", "Samples to the target quality against the global batch size.");
-    d.required("name", &Convergence::name, "benchmark");
-    d.optional("sample", &Convergence::sample, "what one sample is");
-    d.optional("rcp_version", &Convergence::rcp_version, "round whose reference convergence points these are");
-    d.required("points", &Convergence::points, "reference runs, one entry for each global batch size");
-    d.optional("first_evaluation", &Convergence::first_evaluation,
-               "samples before the first evaluation, where the scenario gives no evaluation_interval");
-    d.optional("evaluation_interval", &Convergence::evaluation_interval,
-               "samples between evaluations, where the scenario gives none");
-    d.optional("evaluation_interval_per_gbs", &Convergence::evaluation_interval_per_gbs,
-               "and this many more for each sample of the global batch");
-    d.optional("evaluation_samples", &Convergence::evaluation_samples,
-               "samples of one evaluation, where the scenario gives none");
-    d.optional("reference_interval", &Convergence::reference_interval,
-               "samples between evaluations of the reference runs, which the points are rounded up to; 0: as "
-               "evaluation_interval");
-    d.optional("note", &Convergence::note, "for whom the points hold");
-    d.optional("source", &Convergence::source, "where the numbers come from");
-  }
+  static void describe(Description<Convergence>& d);
 };
 
 // Mean and standard deviation of the samples to the target. Between points: samples along a straight line of logarithms

@@ -2,6 +2,8 @@
 
 #include <tuple>
 
+#include "core/codec.hpp"
+
 namespace tw {
 
 InputTime input_time(const StepInputs& in, const DataLoading& data) {
@@ -15,6 +17,14 @@ InputTime input_time(const StepInputs& in, const DataLoading& data) {
                                            std::tuple{"loader workers", workers * data.samples_per_worker, samples}})
     if (rate > 0 && amount / rate > longest.batch_s) longest = {amount / rate, name};
   return longest;
+}
+
+void DataLoading::describe(Description<DataLoading>& d) {
+  d.object("data", "How training samples are read.");
+  d.optional("sample_bytes", &DataLoading::sample_bytes, "bytes read from storage for one sample");
+  d.optional("workers", &DataLoading::workers, "loader workers of one accelerator", between(1, 4096));
+  d.optional("samples_per_worker", &DataLoading::samples_per_worker,
+             "samples that one worker reads, decodes and batches in a second; absent: no limit");
 }
 
 }  // namespace tw

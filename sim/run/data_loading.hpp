@@ -14,13 +14,7 @@ struct DataLoading {
   Bytes sample_bytes;
   int workers = 8;
   double samples_per_worker = 0;  // a second; 0: no limit
-  static void describe(Description<DataLoading>& d) {
-    d.object("data", "How training samples are read.");
-    d.optional("sample_bytes", &DataLoading::sample_bytes, "bytes read from storage for one sample");
-    d.optional("workers", &DataLoading::workers, "loader workers of one accelerator", between(1, 4096));
-    d.optional("samples_per_worker", &DataLoading::samples_per_worker,
-               "samples that one worker reads, decodes and batches in a second; absent: no limit");
-  }
+  static void describe(Description<DataLoading>& d);
 };
 
 struct InputTime {

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/codec.hpp"
+
 namespace tw {
 
 bool takes_node(Component c) {
@@ -88,6 +90,23 @@ std::vector<IntervalTrial> try_intervals(double write_s, double blocked_s, doubl
   std::stable_sort(trials.begin(), trials.end(),
                    [](const IntervalTrial& a, const IntervalTrial& b) { return a.goodput > b.goodput; });
   return trials;
+}
+
+void Reliability::describe(Description<Reliability>& d) {
+  d.object("reliability", "Mean times between failures that interrupt a job, and what a restart costs.");
+  d.required("name", &Reliability::name, "name of the profile");
+  d.optional("gpu_mtbf", &Reliability::gpu_mtbf, "of one accelerator with its memory; absent: never", above(0));
+  d.optional("nic_mtbf", &Reliability::nic_mtbf, "of one adapter of the training fabric", above(0));
+  d.optional("node_mtbf", &Reliability::node_mtbf, "of the rest of a node: host, storage, power supply", above(0));
+  d.optional("link_mtbf", &Reliability::link_mtbf, "of one cable of a node's adapters with its optics", above(0));
+  d.optional("switch_mtbf", &Reliability::switch_mtbf, "of one switch that carries the job's traffic", above(0));
+  d.optional("software_mtbf", &Reliability::software_mtbf,
+             "of the software on one node: crashes and hangs of the job that no hardware causes", above(0));
+  d.optional("detect", &Reliability::detect, "from a failure until the job is stopped, diagnosis included");
+  d.optional("reschedule", &Reliability::reschedule,
+             "until the job starts again; its initialisation and the restore of the checkpoint follow");
+  d.optional("repair", &Reliability::repair, "until a node that failed is back as a spare");
+  d.optional("source", &Reliability::source, "where the numbers come from");
 }
 
 }  // namespace tw

@@ -22,22 +22,7 @@ struct Reliability {
   Time detect = seconds(600), reschedule = seconds(60);
   Time repair = seconds(86400);
   std::string source;
-  static void describe(Description<Reliability>& d) {
-    d.object("reliability", "Mean times between failures that interrupt a job, and what a restart costs.");
-    d.required("name", &Reliability::name, "name of the profile");
-    d.optional("gpu_mtbf", &Reliability::gpu_mtbf, "of one accelerator with its memory; absent: never", above(0));
-    d.optional("nic_mtbf", &Reliability::nic_mtbf, "of one adapter of the training fabric", above(0));
-    d.optional("node_mtbf", &Reliability::node_mtbf, "of the rest of a node: host, storage, power supply", above(0));
-    d.optional("link_mtbf", &Reliability::link_mtbf, "of one cable of a node's adapters with its optics", above(0));
-    d.optional("switch_mtbf", &Reliability::switch_mtbf, "of one switch that carries the job's traffic", above(0));
-    d.optional("software_mtbf", &Reliability::software_mtbf,
-               "of the software on one node: crashes and hangs of the job that no hardware causes", above(0));
-    d.optional("detect", &Reliability::detect, "from a failure until the job is stopped, diagnosis included");
-    d.optional("reschedule", &Reliability::reschedule,
-               "until the job starts again; its initialisation and the restore of the checkpoint follow");
-    d.optional("repair", &Reliability::repair, "until a node that failed is back as a spare");
-    d.optional("source", &Reliability::source, "where the numbers come from");
-  }
+  static void describe(Description<Reliability>& d);
 };
 
 enum class Component { gpu, nic, node, link, switch_, software };

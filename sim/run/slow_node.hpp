@@ -14,9 +14,7 @@ namespace tw {
 enum class SlowCause { clock, host };
 template <>
 struct Choices<SlowCause> {
-  static std::vector<std::pair<std::string, SlowCause>> table() {
-    return {{"clock", SlowCause::clock}, {"host", SlowCause::host}};
-  }
+  static std::vector<std::pair<std::string, SlowCause>> table();
 };
 
 struct SlowNode {
@@ -26,20 +24,7 @@ struct SlowNode {
   std::optional<double> slowdown;
   std::optional<Power> gpu_limit;
   SlowCause cause = SlowCause::clock;
-  static void describe(Description<SlowNode>& d) {
-    d.object("slow_node", "Nodes that are slower for some time: a straggler, or thermal throttling.");
-    d.required("nodes", &SlowNode::nodes, "nodes of the job, counted from 0", between(0, 1e6));
-    d.optional("from", &SlowNode::from, "time from run_start");
-    d.optional("to", &SlowNode::to, "time from run_start; absent: to the end");
-    d.optional("slowdown", &SlowNode::slowdown, "time of a step on these nodes over that on the others",
-               between(1, 1000));
-    d.optional("gpu_limit", &SlowNode::gpu_limit,
-               "or the power that each of their accelerators is throttled to; the power model gives the slow-down",
-               above(0));
-    d.optional("cause", &SlowNode::cause,
-               "what slows them, for their power: clock, accelerators at a lower clock draw less; host, accelerators "
-               "at full clock wait for their host or adapter");
-  }
+  static void describe(Description<SlowNode>& d);
 };
 
 }  // namespace tw

@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "core/document.hpp"
 #include "step/cost.hpp"
 #include "step/schedule.hpp"
 

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "core/codec.hpp"
 #include "core/csv.hpp"
 #include "core/document.hpp"
 #include "core/files.hpp"
@@ -55,6 +56,13 @@ std::vector<RowOutcome> phase_rows(const PowerPhases& phases, Faults& faults) {
     rows.push_back(std::move(row));
   }
   return rows;
+}
+
+void PowerPhases::describe(Description<PowerPhases>& d) {
+  d.object("power_phases", "A table of steady power phases of accelerators, one row each (quantity phase_w).");
+  d.required("csv", &PowerPhases::csv, "the table: columns gpu, phase, watts_each, watts_mean, iterations_per_s");
+  d.required("accelerators", &PowerPhases::accelerators, "accelerator profile by the cells of column gpu");
+  d.optional("bound_pct", &PowerPhases::bound_pct, "largest error allowed, in percent", above(0));
 }
 
 }  // namespace tw

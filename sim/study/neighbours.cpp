@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/codec.hpp"
 #include "network/collective.hpp"
 #include "network/contention.hpp"
 #include "network/link_merge.hpp"
@@ -142,6 +143,24 @@ std::vector<JobResult> job_results(const std::string& job, double alone_s, doubl
     add(n.name, alone, turns[i].turns > 0 ? turns[i].time_s / turns[i].turns : alone);
   }
   return results;
+}
+
+void NeighbourJob::describe(Description<NeighbourJob>& d) {
+  d.object("neighbour_job", "Another job on the cluster: it computes, then communicates, over and over.");
+  d.required("name", &NeighbourJob::name, "its name in the report");
+  d.required("nodes", &NeighbourJob::nodes, "its nodes, none of which are this job's");
+  d.optional("operation", &NeighbourJob::operation, "the collective over all accelerators of its nodes");
+  d.required("size", &NeighbourJob::size, "full buffer of a rank of one communication", above(0));
+  d.optional("compute", &NeighbourJob::compute, "computing before each communication");
+}
+
+void BackgroundTraffic::describe(Description<BackgroundTraffic>& d) {
+  d.object("background_traffic", "Steady traffic between nodes, through all their adapters.");
+  d.required("name", &BackgroundTraffic::name, "its name in the report");
+  d.required("from", &BackgroundTraffic::from, "nodes that send, each in equal parts to all of `to`");
+  d.required("to", &BackgroundTraffic::to, "nodes that receive");
+  d.required("rate", &BackgroundTraffic::rate, "what each sender offers; it gets less where links are full",
+             Range{0, 1e15, true});
 }
 
 }  // namespace tw

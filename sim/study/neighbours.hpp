@@ -21,14 +21,7 @@ struct NeighbourJob {
   network::Operation operation = network::Operation::all_reduce;
   Bytes size;
   Time compute;
-  static void describe(Description<NeighbourJob>& d) {
-    d.object("neighbour_job", "Another job on the cluster: it computes, then communicates, over and over.");
-    d.required("name", &NeighbourJob::name, "its name in the report");
-    d.required("nodes", &NeighbourJob::nodes, "its nodes, none of which are this job's");
-    d.optional("operation", &NeighbourJob::operation, "the collective over all accelerators of its nodes");
-    d.required("size", &NeighbourJob::size, "full buffer of a rank of one communication", above(0));
-    d.optional("compute", &NeighbourJob::compute, "computing before each communication");
-  }
+  static void describe(Description<NeighbourJob>& d);
 };
 
 // A stream that is not a collective: reads from storage nodes, a copy.
@@ -36,14 +29,7 @@ struct BackgroundTraffic {
   std::string name;
   std::vector<std::string> from, to;
   Bandwidth rate;
-  static void describe(Description<BackgroundTraffic>& d) {
-    d.object("background_traffic", "Steady traffic between nodes, through all their adapters.");
-    d.required("name", &BackgroundTraffic::name, "its name in the report");
-    d.required("from", &BackgroundTraffic::from, "nodes that send, each in equal parts to all of `to`");
-    d.required("to", &BackgroundTraffic::to, "nodes that receive");
-    d.required("rate", &BackgroundTraffic::rate, "what each sender offers; it gets less where links are full",
-               Range{0, 1e15, true});
-  }
+  static void describe(Description<BackgroundTraffic>& d);
 };
 
 struct Neighbours {

@@ -8,6 +8,8 @@
 #include <numeric>
 #include <tuple>
 
+#include "core/codec.hpp"
+#include "core/document.hpp"
 #include "network/preload.hpp"
 #include "network/process.hpp"
 #include "study/archive.hpp"
@@ -375,6 +377,13 @@ PlanSearch search_plans(const LoadedScenario& base, const std::vector<std::strin
       if (beats(c.estimate, out.answers.front().candidate.estimate)) out.too_large.push_back(std::move(c));
   }
   return out;
+}
+
+std::vector<std::pair<std::string, PlanObjective>> Choices<PlanObjective>::table() {
+  return {{"time", PlanObjective::time},
+          {"energy", PlanObjective::energy},
+          {"cost", PlanObjective::cost},
+          {"carbon", PlanObjective::carbon}};
 }
 
 }  // namespace tw

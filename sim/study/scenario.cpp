@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/document.hpp"
 #include "core/files.hpp"
 #include "core/text.hpp"
 #include "facility/facility.hpp"
@@ -162,6 +163,41 @@ LoadedScenario scenario_from_text(const std::string& text, const std::string& na
                                   const std::vector<std::string>& overrides, Faults& faults) {
   return finish(Document::from_text(text, name, description<Scenario>().info(), overrides, faults), name, faults,
                 false);
+}
+
+void Measured::describe(Description<Measured>& d) {
+  d.object("measured", "A measured figure.");
+  d.required("quantity", &Measured::quantity, "a quantity of the result contract, such as step_s or dc_mlperf_j");
+  d.required("value", &Measured::value, "what was measured, in the unit of the result");
+  d.required("unit", &Measured::unit, "its unit");
+  d.optional("kind", &Measured::kind, "fitted, predicted or given");
+}
+
+void Reference::describe(Description<Reference>& d) {
+  d.object("reference", "What was measured.");
+  d.required("source", &Reference::source, "where the measurement comes from");
+  d.optional("rows", &Reference::rows, "measured figures");
+  d.optional("trace", &Reference::trace, "CSV with a measured power trace");
+}
+
+void Scenario::describe(Description<Scenario>& d) {
+  d.object("scenario", "What runs where, for how long, compared with what.");
+  d.required("name", &Scenario::name, "name of the scenario");
+  d.optional("description", &Scenario::description, "what it shows");
+  d.optional("network", &Scenario::network, "the transformer that is trained");
+  d.optional("workload", &Scenario::workload, "or a profiled workload");
+  d.optional("training", &Scenario::training, "how a transformer is trained");
+  d.required("cluster", &Scenario::cluster, "the cluster");
+  d.required("software", &Scenario::software, "the software release");
+  d.required("plan", &Scenario::plan, "the parallel plan");
+  d.optional("run", &Scenario::run, "how long it runs");
+  d.required("site", &Scenario::site, "the site");
+  d.optional("placement", &Scenario::placement, "which nodes of the cluster the job gets (default: the first)");
+  d.optional("jobs", &Scenario::jobs, "other jobs on the same fabric");
+  d.optional("traffic", &Scenario::traffic, "storage or background traffic on the same fabric");
+  d.optional("network_rule", &Scenario::network_rule, "how switch power is apportioned to the job");
+  d.optional("reference", &Scenario::reference, "what was measured");
+  d.optional("benchmark", &Scenario::benchmark, "the MLPerf Training benchmark that this is, for logs in its form");
 }
 
 }  // namespace tw

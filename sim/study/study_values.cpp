@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/codec.hpp"
 #include "core/text.hpp"
 
 namespace tw {
@@ -270,6 +271,17 @@ bool meets(const StudyCondition& c, const std::map<std::string, std::string>& va
   if (c.comparison == "<") return *left < *right;
   if (c.comparison == ">") return *left > *right;
   return (*left == *right) == (c.comparison == "==");
+}
+
+void StudyRange::describe(Description<StudyRange>& d) {
+  d.object("study_range", "Evenly spaced values of an input.");
+  d.required("from", &StudyRange::from,
+             "first value, a number or a quantity such as \"400 W\"; its unit is that of all");
+  d.required("to", &StudyRange::to, "last value");
+  d.optional("step", &StudyRange::step, "distance of the values; or");
+  d.optional("count", &StudyRange::count, "how many values; or", between(2, 1e6));
+  d.optional("factor", &StudyRange::factor, "each value is this many times the one before", above(1));
+  d.optional("log", &StudyRange::log, "with count: evenly spaced in the logarithm");
 }
 
 }  // namespace tw

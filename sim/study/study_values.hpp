@@ -27,16 +27,7 @@ struct StudyRange {
   std::optional<int> count;
   std::optional<double> factor;
   bool log = false;
-  static void describe(Description<StudyRange>& d) {
-    d.object("study_range", "Evenly spaced values of an input.");
-    d.required("from", &StudyRange::from,
-               "first value, a number or a quantity such as \"400 W\"; its unit is that of all");
-    d.required("to", &StudyRange::to, "last value");
-    d.optional("step", &StudyRange::step, "distance of the values; or");
-    d.optional("count", &StudyRange::count, "how many values; or", between(2, 1e6));
-    d.optional("factor", &StudyRange::factor, "each value is this many times the one before", above(1));
-    d.optional("log", &StudyRange::log, "with count: evenly spaced in the logarithm");
-  }
+  static void describe(Description<StudyRange>& d);
 };
 
 // One column: values as they are listed, or a range.

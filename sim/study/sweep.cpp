@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/codec.hpp"
 #include "core/csv.hpp"
 #include "core/document.hpp"
 #include "core/files.hpp"
@@ -292,6 +293,66 @@ LoadedStudy load_study(const std::string& file, const std::vector<std::string>& 
   }
   for (const Fault& fault : mine.list()) faults.add(fault);
   return loaded;
+}
+
+std::vector<std::pair<std::string, StudySkip>> Choices<StudySkip>::table() {
+  return {{"refused", StudySkip::refused}, {"does_not_fit", StudySkip::does_not_fit}};
+}
+
+std::vector<std::pair<std::string, FigureKind>> Choices<FigureKind>::table() {
+  return {{"line", FigureKind::line},
+          {"scaling", FigureKind::scaling},
+          {"heatmap", FigureKind::heatmap},
+          {"pareto", FigureKind::pareto},
+          {"breakdown", FigureKind::breakdown}};
+}
+
+void StudyAxis::describe(Description<StudyAxis>& d) {
+  d.object("study_axis", "Inputs that change together; axes are combined, each value with each.");
+  d.optional(
+      "set", &StudyAxis::set,
+      "values by JSON pointer into the scenario, as {\"/plan/nodes\": [8, 16]}, or a range (study_range); several "
+      "columns go in step");
+  d.optional(
+      "csv", &StudyAxis::csv,
+      "or a CSV of cases, found beside the study: pointers in its first line, a case a row; an empty cell leaves "
+      "the scenario's value");
+}
+
+void StudyFigure::describe(Description<StudyFigure>& d) {
+  d.object("study_figure", "A figure of a study.");
+  d.required("x", &StudyFigure::x,
+             "the input along the horizontal axis, as its pointer; of a Pareto front an output, a column of sweep.csv");
+  d.optional("y", &StudyFigure::y,
+             "the output, a column of sweep.csv such as step.time_s; of a breakdown a group such as step.breakdown_s");
+  d.optional("series", &StudyFigure::series,
+             "the input that tells the lines apart, as its pointer; of a heat map the vertical axis");
+  d.optional("label", &StudyFigure::label, "text of the vertical axis (default: what the column means)");
+  d.optional("kind", &StudyFigure::kind,
+             "line (bars where x is no number), scaling (with its efficiency), heatmap, pareto or breakdown (stacked)");
+  d.optional("title", &StudyFigure::title, "title (default: the study's name)");
+  d.optional("x_label", &StudyFigure::x_label, "text of the horizontal axis (default: name and unit of x)");
+}
+
+void Study::describe(Description<Study>& d) {
+  d.object("study", "One scenario with many values of some of its inputs.");
+  d.required("name", &Study::name, "name of the study");
+  d.optional("description", &Study::description, "what it asks");
+  d.required("scenario", &Study::scenario, "scenario file");
+  d.optional("set", &Study::set, "overrides of all points, /pointer=value");
+  d.optional("axes", &Study::axes, "what changes; the last axis changes fastest");
+  d.optional("seed", &Study::seed, "seed of all random draws", between(0, 1e15));
+  d.optional("runs", &Study::runs, "seeded repetitions of each point; 0: as many as its scenario asks for",
+             between(0, 1e6));
+  d.optional("level", &Study::level, "1: one rank a class; 2: every node", between(1, 2));
+  d.optional("figures", &Study::figures, "figures to draw");
+  d.optional("seeds", &Study::seeds, "each point once for each of these seeds, in place of seed", between(0, 1e15));
+  d.optional("skip", &Study::skip,
+             "points that are left out without a failure: refused (inputs that do not go together, such as plans that "
+             "do not divide) and does_not_fit (memory, a power rating); their rows say why");
+  d.optional("where", &Study::where,
+             "only points that meet all of these, as \"/plan/tp * /plan/pp <= 16\": products of changing inputs and "
+             "numbers, quantities in SI units");
 }
 
 }  // namespace tw

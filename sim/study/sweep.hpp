@@ -15,58 +15,27 @@ namespace tw {
 struct StudyAxis {
   std::map<std::string, StudyColumn> set;
   std::string csv;
-  static void describe(Description<StudyAxis>& d) {
-    d.object("study_axis", "Inputs that change together; axes are combined, each value with each.");
-    d.optional(
-        "set", &StudyAxis::set,
-        "values by JSON pointer into the scenario, as {\"/plan/nodes\": [8, 16]}, or a range (study_range); several "
-        "columns go in step");
-    d.optional(
-        "csv", &StudyAxis::csv,
-        "or a CSV of cases, found beside the study: pointers in its first line, a case a row; an empty cell leaves "
-        "the scenario's value");
-  }
+  static void describe(Description<StudyAxis>& d);
 };
 
 // What a point may be without the study having failed.
 enum class StudySkip { refused, does_not_fit };
 template <>
 struct Choices<StudySkip> {
-  static std::vector<std::pair<std::string, StudySkip>> table() {
-    return {{"refused", StudySkip::refused}, {"does_not_fit", StudySkip::does_not_fit}};
-  }
+  static std::vector<std::pair<std::string, StudySkip>> table();
 };
 
 enum class FigureKind { line, scaling, heatmap, pareto, breakdown };
 template <>
 struct Choices<FigureKind> {
-  static std::vector<std::pair<std::string, FigureKind>> table() {
-    return {{"line", FigureKind::line},
-            {"scaling", FigureKind::scaling},
-            {"heatmap", FigureKind::heatmap},
-            {"pareto", FigureKind::pareto},
-            {"breakdown", FigureKind::breakdown}};
-  }
+  static std::vector<std::pair<std::string, FigureKind>> table();
 };
 
 struct StudyFigure {
   std::string x, y = "step.time_s", series, label;
   FigureKind kind = FigureKind::line;
   std::string title, x_label;
-  static void describe(Description<StudyFigure>& d) {
-    d.object("study_figure", "A figure of a study.");
-    d.required("x", &StudyFigure::x,
-               "the input along the horizontal axis, as its pointer; of a Pareto front an output, a column of sweep.csv");
-    d.optional("y", &StudyFigure::y,
-               "the output, a column of sweep.csv such as step.time_s; of a breakdown a group such as step.breakdown_s");
-    d.optional("series", &StudyFigure::series,
-               "the input that tells the lines apart, as its pointer; of a heat map the vertical axis");
-    d.optional("label", &StudyFigure::label, "text of the vertical axis (default: what the column means)");
-    d.optional("kind", &StudyFigure::kind,
-               "line (bars where x is no number), scaling (with its efficiency), heatmap, pareto or breakdown (stacked)");
-    d.optional("title", &StudyFigure::title, "title (default: the study's name)");
-    d.optional("x_label", &StudyFigure::x_label, "text of the horizontal axis (default: name and unit of x)");
-  }
+  static void describe(Description<StudyFigure>& d);
 };
 
 struct Study {
@@ -81,27 +50,7 @@ struct Study {
   std::vector<uint64_t> seeds;
   std::vector<StudySkip> skip;
   std::vector<std::string> where;
-  static void describe(Description<Study>& d) {
-    d.object("study", "One scenario with many values of some of its inputs.");
-    d.required("name", &Study::name, "name of the study");
-    d.optional("description", &Study::description, "what it asks");
-    d.required("scenario", &Study::scenario, "scenario file");
-    d.optional("set", &Study::set, "overrides of all points, /pointer=value");
-    d.optional("axes", &Study::axes, "what changes; the last axis changes fastest");
-    d.optional("seed", &Study::seed, "seed of all random draws", between(0, 1e15));
-    d.optional("runs", &Study::runs, "seeded repetitions of each point; 0: as many as its scenario asks for",
-               between(0, 1e6));
-    d.optional("level", &Study::level, "1: one rank a class; 2: every node", between(1, 2));
-    d.optional("figures", &Study::figures, "figures to draw");
-    d.optional("seeds", &Study::seeds, "each point once for each of these seeds, in place of seed", between(0, 1e15));
-    d.optional(
-        "skip", &Study::skip,
-        "points that are left out without a failure: refused (inputs that do not go together, such as plans that "
-        "do not divide) and does_not_fit (memory, a power rating); their rows say why");
-    d.optional("where", &Study::where,
-               "only points that meet all of these, as \"/plan/tp * /plan/pp <= 16\": products of changing inputs and "
-               "numbers, quantities in SI units");
-  }
+  static void describe(Description<Study>& d);
 };
 
 // The columns of one axis after ranges and tables were read: rows[i] holds the i-th value of each pointer as JSON text

@@ -21,9 +21,7 @@ namespace tw {
 enum class RowKind { fitted, predicted, given };
 template <>
 struct Choices<RowKind> {
-  static std::vector<std::pair<std::string, RowKind>> table() {
-    return {{"fitted", RowKind::fitted}, {"predicted", RowKind::predicted}, {"given", RowKind::given}};
-  }
+  static std::vector<std::pair<std::string, RowKind>> table();
 };
 
 struct SuiteRow {
@@ -37,32 +35,14 @@ struct SuiteRow {
   std::string over;     // of a speedup: a row of the case that it is taken over
   bool counted = true;  // in the suite's mean errors
   std::string source;
-  static void describe(Description<SuiteRow>& d) {
-    d.object("suite_row", "A measured figure and how close its prediction has to be.");
-    d.required("id", &SuiteRow::id, "name of the row, unique in its suite");
-    d.required("quantity", &SuiteRow::quantity, "a quantity of a result, such as step_s or dc_mlperf_j");
-    d.optional("rule", &SuiteRow::rule,
-               "the rule of apportionment, for network_w; olympic, for run_s over several runs");
-    d.required("unit", &SuiteRow::unit, "unit of the measured value, as in results");
-    d.required("measured", &SuiteRow::measured, "what was measured");
-    d.required("kind", &SuiteRow::kind, "whether a constant was fitted on it");
-    d.optional("bound_pct", &SuiteRow::bound_pct, "largest error allowed, in percent; absent: reported only");
-    d.optional("over", &SuiteRow::over, "of a speedup: id of a row of the case that it is taken over");
-    d.optional("counted", &SuiteRow::counted, "whether it counts in the suite's mean errors (default: yes)");
-    d.required("source", &SuiteRow::source, "where the measured value stands");
-  }
+  static void describe(Description<SuiteRow>& d);
 };
 
 struct SuiteCase {
   std::string scenario;
   std::vector<std::string> set;
   std::vector<SuiteRow> rows;
-  static void describe(Description<SuiteCase>& d) {
-    d.object("suite_case", "A scenario and the rows that it predicts.");
-    d.required("scenario", &SuiteCase::scenario, "scenario file");
-    d.optional("set", &SuiteCase::set, "overrides of it, /pointer=value, after those of the suite");
-    d.required("rows", &SuiteCase::rows, "measured figures");
-  }
+  static void describe(Description<SuiteCase>& d);
 };
 
 struct Suite {
@@ -75,32 +55,14 @@ struct Suite {
   std::vector<PowerPhases> power_phases;
   std::optional<double> step_mape_bound_pct;  // of the predicted steps together
   std::optional<double> run_mape_bound_pct;   // and of the predicted run times
-  static void describe(Description<Suite>& d) {
-    d.object("suite", "Measured rows that the simulator is held against.");
-    d.required("name", &Suite::name, "name of the suite");
-    d.optional("description", &Suite::description, "what is measured, and what was fitted");
-    d.optional("runs", &Suite::runs,
-               "seeded runs that a prediction is taken over; 0: as many as each scenario asks for", between(0, 10000));
-    d.optional("set", &Suite::set, "overrides of all scenarios, /pointer=value");
-    d.optional("cases", &Suite::cases, "scenarios and their rows");
-    d.optional("tables", &Suite::tables, "cases generated from tables of measurements");
-    d.optional("power_phases", &Suite::power_phases, "steady power phases of accelerators in a laboratory");
-    d.optional("step_mape_bound_pct", &Suite::step_mape_bound_pct,
-               "largest mean absolute error of the predicted steps (quantity step_s), in percent");
-    d.optional("run_mape_bound_pct", &Suite::run_mape_bound_pct,
-               "largest mean absolute error of the predicted run times (quantity run_s), in percent");
-  }
+  static void describe(Description<Suite>& d);
 };
 
 // Rows that do not meet their bound, with the error reached: tests assert no worse (reference/known_gaps.json).
 struct KnownGaps {
   std::string note;
   std::map<std::string, double> gaps;
-  static void describe(Description<KnownGaps>& d) {
-    d.object("known_gaps", "Rows that miss their bound, with the error reached. Entries may only shrink.");
-    d.optional("note", &KnownGaps::note, "for the reader");
-    d.optional("gaps", &KnownGaps::gaps, "SUITE/ROW to the error reached, in percent");
-  }
+  static void describe(Description<KnownGaps>& d);
 };
 
 // The value of a named quantity of a result, in SI; absent where it does not apply. `rule` chooses among the

@@ -1,5 +1,6 @@
 #include "study/what_if_accelerator.hpp"
 
+#include "core/document.hpp"
 #include "hardware/calibration.hpp"
 
 namespace tw {

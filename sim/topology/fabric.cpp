@@ -55,7 +55,13 @@ int Fabric::vertex_named(const std::string& name) const {
 }
 
 int Fabric::ports_used(int vertex) const {
-  return static_cast<int>(boost::out_degree(static_cast<size_t>(vertex), graph));
+  return static_cast<int>(cables_at[static_cast<size_t>(vertex)].size());
+}
+
+int Fabric::add_vertex(FabricVertex vertex) {
+  vertices.push_back(std::move(vertex));
+  cables_at.emplace_back();
+  return static_cast<int>(vertices.size()) - 1;
 }
 
 FabricBuilder::FabricBuilder(const Cluster& c) : cluster(c) {
@@ -73,9 +79,8 @@ constexpr size_t kMostCables = 4000000;
 
 int FabricBuilder::add_switch(std::string name, int tier, int unit, int ports) {
   if (fabric.vertices.size() >= kMostCables) throw FabricTooLarge();
-  fabric.vertices.push_back({VertexKind::network_switch, std::move(name), tier, unit,
-                             ports > 0 ? ports : cluster.fabric.switches.ports, false});
-  return static_cast<int>(boost::add_vertex(fabric.graph));
+  return fabric.add_vertex({VertexKind::network_switch, std::move(name), tier, unit,
+                            ports > 0 ? ports : cluster.fabric.switches.ports, false});
 }
 
 void FabricBuilder::connect(int a, int b, CableKind kind, double line_Bps, int nic) {
@@ -83,7 +88,7 @@ void FabricBuilder::connect(int a, int b, CableKind kind, double line_Bps, int n
   const int id = static_cast<int>(fabric.cables.size());
   const double efficiency = kind == CableKind::nvlink ? 1 : cluster.fabric.link_efficiency;
   fabric.cables.push_back({kind, a, b, line_Bps, line_Bps * efficiency, false, nic});
-  boost::add_edge(static_cast<size_t>(a), static_cast<size_t>(b), CableRef{id}, fabric.graph);
+  for (const int end : {a, b}) fabric.cables_at[static_cast<size_t>(end)].push_back(id);
 }
 
 void FabricBuilder::connect_nic(int node, int nic, int to, double line_Bps) {
@@ -155,10 +160,9 @@ void check_connected(FabricBuilder& b) {
   std::vector<int> queue{0};
   seen[0] = 1;
   for (size_t i = 0; i < queue.size(); ++i) {
-    const auto [begin, end] = boost::out_edges(static_cast<size_t>(queue[i]), f.graph);
-    for (auto e = begin; e != end; ++e) {
-      const Cable& c = f.cables[static_cast<size_t>(f.graph[*e].cable)];
-      const auto next = boost::target(*e, f.graph);
+    for (const int id : f.cables_at[static_cast<size_t>(queue[i])]) {
+      const Cable& c = f.cables[static_cast<size_t>(id)];
+      const auto next = static_cast<size_t>(c.a == queue[i] ? c.b : c.a);
       if (c.failed || f.vertices[next].failed || seen[next] != 0) continue;
       seen[next] = 1;
       queue.push_back(static_cast<int>(next));
@@ -190,8 +194,7 @@ void add_domains(FabricBuilder& b) {
     return;
   }
   for (int d = 0; d < f.node_count / f.nodes_per_domain; ++d) {
-    f.vertices.push_back({VertexKind::nvlink_switch, fmt::format("nvlink-{}", d), 1, d, 0, false});
-    const int v = static_cast<int>(boost::add_vertex(f.graph));
+    const int v = f.add_vertex({VertexKind::nvlink_switch, fmt::format("nvlink-{}", d), 1, d, 0, false});
     for (int n = 0; n < f.nodes_per_domain; ++n)
       b.connect(d * f.nodes_per_domain + n, v, CableKind::nvlink, f.nvlink_Bps * f.gpus);
   }
@@ -214,10 +217,7 @@ FabricBuilder generate(const Cluster& cluster) {
             fmt::format("a cluster of {} nodes cannot be built", f.node_count), "1 to 200,000 nodes");
     return b;
   }
-  for (int n = 0; n < f.node_count; ++n) {
-    f.vertices.push_back({VertexKind::node, fmt::format("node-{}", n), 0, -1, 0, false});
-    boost::add_vertex(f.graph);
-  }
+  for (int n = 0; n < f.node_count; ++n) f.add_vertex({VertexKind::node, fmt::format("node-{}", n), 0, -1, 0, false});
   f.nic_cable.assign(static_cast<size_t>(f.node_count) * static_cast<size_t>(f.nics), -1);
   try {
     kind->generate(b);

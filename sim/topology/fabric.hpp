@@ -2,7 +2,6 @@
 // them. A cable is one undirected edge that carries its bandwidth in each direction, so it gives two links.
 #pragma once
 
-#include <boost/graph/adjacency_list.hpp>
 #include <string>
 #include <vector>
 
@@ -34,17 +33,12 @@ struct Cable {
   int nic = -1;  // adapter of node `a`, for cables of kind nic
 };
 
-struct CableRef {
-  int cable = 0;
-};
-using FabricGraph = boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS, boost::no_property, CableRef>;
-
 // Vertices 0 .. nodes-1 are the nodes. Link 2c is cable c from its end a to its end b, link 2c + 1 the way back; after
 // the cables come two NVLink links per accelerator: out and in.
 class Fabric {
  public:
-  FabricGraph graph;
   std::vector<FabricVertex> vertices;
+  std::vector<std::vector<int>> cables_at;  // [vertex] -> its cables, failed ones too
   std::vector<Cable> cables;
   std::vector<int> nic_cable;  // [node * nics + nic] -> cable
   int node_count = 0;
@@ -80,6 +74,7 @@ class Fabric {
   int nic_switch(int node, int nic) const {
     return cables[static_cast<size_t>(nic_cable[static_cast<size_t>(node * nics + nic)])].b;
   }
+  int add_vertex(FabricVertex vertex);
   bool nic_alive(int node, int nic) const;
   int vertex_named(const std::string& name) const;  // -1 = none
   int ports_used(int vertex) const;                 // cables plugged in, failed ones too

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <set>
 
+#include "core/codec.hpp"
 #include "core/text.hpp"
 
 namespace tw {
@@ -100,6 +101,16 @@ std::vector<int> place_named(const Fabric& fabric, const std::vector<std::string
     list.push_back(it->second);
   }
   return list;
+}
+
+std::vector<std::pair<std::string, Placement>> Choices<Placement>::table() {
+  return {{"packed", Placement::packed}, {"spread", Placement::spread}};
+}
+
+void NodePlacement::describe(Description<NodePlacement>& d) {
+  d.object("placement", "Which nodes of the cluster a job gets.");
+  d.optional("rule", &NodePlacement::rule, "packed: the first nodes; spread: dealt out over all units in turn");
+  d.optional("nodes", &NodePlacement::nodes, "or the nodes by name, in the order of the ranks, as [\"node-3\"]");
 }
 
 }  // namespace tw

@@ -12,9 +12,7 @@ namespace tw {
 enum class Placement { packed, spread };
 template <>
 struct Choices<Placement> {
-  static std::vector<std::pair<std::string, Placement>> table() {
-    return {{"packed", Placement::packed}, {"spread", Placement::spread}};
-  }
+  static std::vector<std::pair<std::string, Placement>> table();
 };
 std::vector<int> place(const Fabric& fabric, Placement placement, int nodes);
 
@@ -22,11 +20,7 @@ std::vector<int> place(const Fabric& fabric, Placement placement, int nodes);
 struct NodePlacement {
   Placement rule = Placement::packed;
   std::vector<std::string> nodes;  // by name; empty: by the rule
-  static void describe(Description<NodePlacement>& d) {
-    d.object("placement", "Which nodes of the cluster a job gets.");
-    d.optional("rule", &NodePlacement::rule, "packed: the first nodes; spread: dealt out over all units in turn");
-    d.optional("nodes", &NodePlacement::nodes, "or the nodes by name, in the order of the ranks, as [\"node-3\"]");
-  }
+  static void describe(Description<NodePlacement>& d);
 };
 std::vector<int> place(const Fabric& fabric, const NodePlacement& placement, int nodes);
 // Names that do not exist or come twice, and a list of the wrong length, told with the place that `at` stands on.

@@ -15,9 +15,7 @@ Router::Router(const Fabric& fabric, uint64_t seed) : policy(fabric.routing), fa
   for (size_t v = 0; v < fabric.vertices.size(); ++v) {
     first_[v] = static_cast<int>(arcs_.size());
     if (fabric.vertices[v].kind != VertexKind::network_switch || fabric.vertices[v].failed) continue;
-    const auto [begin, end] = boost::out_edges(v, fabric.graph);
-    for (auto e = begin; e != end; ++e) {
-      const int id = fabric.graph[*e].cable;
+    for (const int id : fabric.cables_at[v]) {
       const Cable& c = fabric.cables[static_cast<size_t>(id)];
       const int to = c.a == static_cast<int>(v) ? c.b : c.a;
       const FabricVertex& next = fabric.vertices[static_cast<size_t>(to)];

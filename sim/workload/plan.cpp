@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "core/codec.hpp"
 #include "core/text.hpp"
 
 namespace tw {
@@ -100,6 +101,51 @@ void check_plan(const Plan& plan, const Architecture& network, const Training& t
   if (plan.ep > 1 && plan.dp % plan.ep != 0)
     at.at("ep").fault(fmt::format("ep = {} does not divide dp = {}", plan.ep, plan.dp),
                       nearest_divisors(plan.dp, plan.ep));
+}
+
+std::vector<std::pair<std::string, Schedule>> Choices<Schedule>::table() {
+  return {{"gpipe", Schedule::gpipe}, {"1f1b", Schedule::one_f_one_b}};
+}
+
+std::vector<std::pair<std::string, Recompute>> Choices<Recompute>::table() {
+  return {{"none", Recompute::none}, {"selective", Recompute::selective}, {"full", Recompute::full}};
+}
+
+std::vector<std::pair<std::string, Sharding>> Choices<Sharding>::table() {
+  return {{"none", Sharding::none}, {"zero1", Sharding::zero1}, {"zero2", Sharding::zero2}, {"zero3", Sharding::zero3}};
+}
+
+void Plan::describe(Description<Plan>& d) {
+  d.object("plan", "The parallel plan.");
+  d.required("nodes", &Plan::nodes, "nodes that train", between(1, 1e6));
+  d.optional("tp", &Plan::tp, "tensor parallelism", between(1, 1e6));
+  d.optional("pp", &Plan::pp, "pipeline parallelism", between(1, 1e6));
+  d.optional("vp", &Plan::vp, "virtual pipeline chunks a stage (interleaved schedule)", between(1, 1e6));
+  d.optional("cp", &Plan::cp, "context parallelism", between(1, 1e6));
+  d.optional("ep", &Plan::ep, "expert parallelism", between(1, 1e6));
+  d.optional("dp", &Plan::dp, "data parallelism; 0: what the other sizes leave", between(0, 1e6));
+  d.optional("mbs", &Plan::mbs, "micro-batch size of a replica, in samples", between(1, 1e9));
+  d.required("gbs", &Plan::gbs, "global batch size, in samples", between(1, 1e9));
+  d.optional("sequence_parallel", &Plan::sequence_parallel, "shard norms and residuals over the TP ranks");
+  d.optional("schedule", &Plan::schedule, "pipeline schedule (interleaved when vp > 1)");
+  d.optional("sharding", &Plan::sharding, "what data-parallel ranks shard: optimizer (zero1), gradients, weights");
+  d.optional("evaluation_nodes", &Plan::evaluation_nodes, "further nodes that only evaluate", between(0, 1e6));
+}
+
+void Lora::describe(Description<Lora>& d) {
+  d.object("lora", "Low-rank adapters on a frozen base.");
+  d.optional("rank", &Lora::rank, "rank of the adapters", between(1, 1e6));
+  d.optional("targets", &Lora::targets, "adapted linear layers of a layer, in the order QKV, projection, MLP",
+             between(1, 4));
+  d.optional("dropout", &Lora::dropout, "dropout probability on the adapters' input", between(0, 1));
+}
+
+void Training::describe(Description<Training>& d) {
+  d.object("training", "How the model is trained.");
+  d.optional("precision", &Training::precision, "precision of the linear layers");
+  d.required("sequence", &Training::sequence, "tokens of a sample", between(1, 1e9));
+  d.optional("lora", &Training::lora, "low-rank adaptation; absent: all weights are trained");
+  d.optional("recompute", &Training::recompute, "activation recomputation");
 }
 
 }  // namespace tw

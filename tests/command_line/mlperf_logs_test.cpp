@@ -3,6 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "paths.hpp"
 #include "program.hpp"
 #include "report/mllog_lines.hpp"
 
@@ -12,7 +13,7 @@ using nlohmann::ordered_json;
 
 namespace {
 
-const std::string kReal = std::string(TW_SOURCE) + "/reference/mlperf_logs/smc-dc-power/results/";
+const std::string kReal = source_folder() + "/reference/mlperf_logs/smc-dc-power/results/";
 
 std::vector<ordered_json> log_lines(const std::string& file) {
   return lines_of(tw::read_file(file));

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/files.hpp"
+#include "paths.hpp"
 
 namespace program {
 
@@ -53,7 +54,7 @@ struct Run {
 inline Run run(const std::vector<std::string>& arguments, int interrupt_after_ms = -1, const char* out_file = nullptr) {
   const Folder folder;
   const std::string out = folder / "out", err = folder / "err";
-  std::vector<std::string> words{std::string(TW_BINARY) + "/trainwatt"};
+  std::vector<std::string> words{program_folder() + "/trainwatt"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   const pid_t child = ::fork();
   if (child == 0) {
@@ -61,7 +62,7 @@ inline Run run(const std::vector<std::string>& arguments, int interrupt_after_ms
     const int e = ::open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     ::dup2(o, 1);
     ::dup2(e, 2);
-    if (::chdir(TW_SOURCE) != 0) ::_exit(99);
+    if (::chdir(source_folder().c_str()) != 0) ::_exit(99);
     std::vector<char*> argv;
     for (std::string& w : words) argv.push_back(w.data());
     argv.push_back(nullptr);

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/csv.hpp"
+#include "paths.hpp"
 #include "program.hpp"
 
 using namespace program;
@@ -82,7 +83,7 @@ TEST_CASE("report: the page of a run has the numbers of its result JSON") {
   CHECK(holds(page, results[0]["inputs_sha256"].get<std::string>()));
   CHECK(holds(page, "topologies/smc-h100.json"));
   CHECK(page.find(folder / "") == std::string::npos);
-  CHECK(page.find(TW_SOURCE) == std::string::npos);
+  CHECK(page.find(source_folder()) == std::string::npos);
   // The same again: the same bytes.
   REQUIRE(run({"report", folder / "out", "-q"}).code == 2);  // no such option
   REQUIRE(run({"report", folder / "out"}).code == 0);

@@ -3,6 +3,7 @@
 
 #include <random>
 
+#include "paths.hpp"
 #include "program.hpp"
 
 using namespace program;
@@ -18,13 +19,13 @@ std::string study_of(const Folder& f, const std::string& name, const std::string
 
 // Starts a sweep and kills it, with all that it has, after so many milliseconds.
 void killed_sweep(const std::string& study, const std::string& folder, int after_ms) {
-  const std::string program = std::string(TW_BINARY) + "/trainwatt";
+  const std::string program = program_folder() + "/trainwatt";
   const pid_t child = ::fork();
   if (child == 0) {
     const int null = ::open("/dev/null", O_WRONLY);
     ::dup2(null, 1);
     ::dup2(null, 2);
-    if (::chdir(TW_SOURCE) != 0) ::_exit(99);
+    if (::chdir(source_folder().c_str()) != 0) ::_exit(99);
     ::execl(program.c_str(), program.c_str(), "sweep", study.c_str(), "-o", folder.c_str(), "--resume", nullptr);
     ::_exit(98);
   }

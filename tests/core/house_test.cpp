@@ -6,13 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "paths.hpp"
+
 namespace fs = std::filesystem;
 
 TEST_CASE("includes point down the house, and one file knows SimGrid") {
-  const std::vector<std::string> order{"core", "hardware", "workload", "topology", "network", "step", "power", "run", "facility", "study", "report", "cli"};
+  const std::vector<std::string> order{"core",  "hardware", "workload", "topology", "network", "step",
+                                       "power", "run",      "facility", "study",    "report",  "cli"};
   std::map<std::string, size_t> level;
   for (size_t i = 0; i < order.size(); ++i) level[order[i]] = i;
-  for (const auto& entry : fs::recursive_directory_iterator(fs::path(TW_SOURCE) / "sim")) {
+  for (const auto& entry : fs::recursive_directory_iterator(fs::path(source_folder()) / "sim")) {
     if (!entry.is_regular_file()) continue;
     const std::string folder = entry.path().parent_path().filename().string();
     CAPTURE(entry.path().string());

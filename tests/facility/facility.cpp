@@ -4,6 +4,7 @@
 
 #include "core/document.hpp"
 #include "core/units.hpp"
+#include "paths.hpp"
 
 namespace {
 
@@ -20,7 +21,7 @@ EnergyWindow window(double nodes_j, double network_j, double loss_j) {
 }
 
 Site shipped(const std::string& name) {
-  return load<Site>(TW_SOURCE "/models/sites/" + name + ".json");
+  return load<Site>(source_folder() + "/models/sites/" + name + ".json");
 }
 
 }  // namespace

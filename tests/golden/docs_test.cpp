@@ -10,12 +10,13 @@
 #include <vector>
 
 #include "core/files.hpp"
+#include "paths.hpp"
 
 namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kSource = TW_SOURCE;
+const fs::path kSource = source_folder();
 
 struct Folder {
   Folder() : path(fs::temp_directory_path() / ("trainwatt_docs_" + std::to_string(::getpid()))) {
@@ -76,8 +77,8 @@ std::vector<Step> steps_of(const std::string& page) {
 }
 
 int shell(const std::string& command, const fs::path& folder, const fs::path& log) {
-  const std::string line = "cd '" + folder.string() + "' && PATH='" + TW_BINARY + "':\"$PATH\" && " + command + " >'" +
-                           log.string() + "' 2>&1";
+  const std::string line = "cd '" + folder.string() + "' && PATH='" + program_folder() + "':\"$PATH\" && " + command +
+                           " >'" + log.string() + "' 2>&1";
   const int status = std::system(line.c_str());  // NOLINT: a shell is what the reader uses
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1000;
 }

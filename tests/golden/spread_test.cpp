@@ -9,6 +9,7 @@
 
 #include "core/csv.hpp"
 #include "core/text.hpp"
+#include "paths.hpp"
 #include "study/simulate.hpp"
 
 using namespace tw;
@@ -55,7 +56,7 @@ std::vector<std::string> overrides_of(const CsvTable& t, size_t i) {
 }  // namespace
 
 TEST_CASE("runs to the target scatter as logged ones do") {
-  const CsvTable t = CsvTable::load(TW_SOURCE "/reference/mlperf/llama2_70b_lora.csv");
+  const CsvTable t = CsvTable::load(source_folder() + "/reference/mlperf/llama2_70b_lora.csv");
   std::vector<LoadedScenario> scenarios;
   std::vector<size_t> rows;
   Faults faults;

@@ -7,6 +7,7 @@
 
 #include "core/document.hpp"
 #include "core/files.hpp"
+#include "paths.hpp"
 #include "report/accuracy.hpp"
 
 namespace tw {
@@ -42,7 +43,7 @@ TEST_CASE("validate: all bounds are met, or no worse than the known gaps") {
 
 TEST_CASE("the accuracy table of the README is that of this program") {
   const auto suites = validate({"smc", "smc-calibrated"}, {}, 2, 300, [](size_t, size_t) {});
-  const std::string readme = read_file(std::string(TW_SOURCE) + "/README.md");
+  const std::string readme = read_file(source_folder() + "/README.md");
   const size_t head = readme.find("<!-- accuracy:"), begin = readme.find('\n', head),
                end = readme.find("<!-- end of accuracy");
   REQUIRE(head != std::string::npos);

@@ -4,6 +4,7 @@
 
 #include "core/csv.hpp"
 #include "core/document.hpp"
+#include "paths.hpp"
 
 namespace {
 
@@ -13,7 +14,7 @@ using A = Activity;
 Accelerator board(const std::string& power_file) {
   Accelerator a;
   a.board_limit = watts(700);
-  a.power = load<GpuPower>(TW_SOURCE "/models/power/" + power_file);
+  a.power = load<GpuPower>(source_folder() + "/models/power/" + power_file);
   return a;
 }
 

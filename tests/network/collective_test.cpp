@@ -9,6 +9,7 @@
 #include "core/csv.hpp"
 #include "core/document.hpp"
 #include "network/flows.hpp"
+#include "paths.hpp"
 #include "topology/placement.hpp"
 
 using namespace tw;
@@ -315,7 +316,7 @@ std::vector<LabRow> lab_rows() {
                                                {"reduce_scatter", Operation::reduce_scatter},
                                                {"all_to_all", Operation::all_to_all},
                                                {"sendrecv", Operation::send_recv}};
-  const CsvTable t = CsvTable::load(std::string(TW_SOURCE) + "/reference/gpu_lab/collectives.csv");
+  const CsvTable t = CsvTable::load(source_folder() + "/reference/gpu_lab/collectives.csv");
   std::vector<LabRow> all, kept;
   for (size_t r = 0; r < t.rows(); ++r)
     all.push_back({t.text(r, "gpu"), names.at(t.text(r, "op")), static_cast<int>(t.value(r, "ranks")),
@@ -335,7 +336,7 @@ std::vector<LabRow> lab_rows() {
 }
 
 NvlinkDomain nvlink4() {
-  return load<NvlinkDomain>(std::string(TW_SOURCE) + "/models/accelerators/nvlink4-h100.json");
+  return load<NvlinkDomain>(source_folder() + "/models/accelerators/nvlink4-h100.json");
 }
 
 }  // namespace
@@ -369,7 +370,7 @@ TEST_CASE("every cluster that is shipped can be built and costs a collective") {
   for (const char* name : {"smc-h100", "eos-h100", "superpod-h100-4096", "superpod-h100-16384", "lambda-1cc-64",
                            "gb200-nvl72", "azure-ndm-a100-v4", "tpu-v4-pod"}) {
     INFO(name);
-    const auto cluster = load<Cluster>(std::string(TW_SOURCE) + "/topologies/" + name + ".json");
+    const auto cluster = load<Cluster>(source_folder() + "/topologies/" + name + ".json");
     const Fabric f = build_fabric(cluster);
     CHECK(f.node_count == cluster.nodes());
     Collectives model(f);

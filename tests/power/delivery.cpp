@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/error.hpp"
+#include "paths.hpp"
 #include "power/bus.hpp"
 #include "power/failure.hpp"
 #include "reference_cluster.hpp"
@@ -154,8 +155,8 @@ TEST_CASE("a failed stage without redundancy takes its nodes with it") {
 }
 
 TEST_CASE("shipped stages load and lose what their data sheets say") {
-  const PowerStage ups = load<PowerStage>(TW_SOURCE "/models/power/ups-500kw.json");
-  const PowerStage pdu = load<PowerStage>(TW_SOURCE "/models/power/pdu-60kw.json");
+  const PowerStage ups = load<PowerStage>(source_folder() + "/models/power/ups-500kw.json");
+  const PowerStage pdu = load<PowerStage>(source_folder() + "/models/power/pdu-60kw.json");
   Cluster cluster = test::reference_cluster();
   cluster.power_delivery.upstream = {pdu, ups};
   const PowerRun run = integrate_power(cluster, busy(66, 10));

@@ -3,13 +3,14 @@
 
 #include "core/document.hpp"
 #include "core/files.hpp"
+#include "paths.hpp"
 #include "step/timeline.hpp"
 #include "topology/cluster.hpp"
 
 namespace tw::test {
 
 inline std::string reference_file(const std::string& name) {
-  return std::string(TW_SOURCE "/reference/") + name;
+  return std::string(source_folder() + "/reference/") + name;
 }
 
 // Only what power reads of an accelerator.
@@ -17,7 +18,7 @@ inline Accelerator board(const std::string& power_file) {
   Accelerator a;
   a.name = "board";
   a.board_limit = watts(700);
-  a.power = load<GpuPower>(TW_SOURCE "/models/power/" + power_file);
+  a.power = load<GpuPower>(source_folder() + "/models/power/" + power_file);
   return a;
 }
 
@@ -27,11 +28,11 @@ inline Cluster reference_cluster(int units = 11) {
   c.node.accelerator = board("gpu-h100-sxm.json");
   c.node.nvlink.bandwidth = bytes_per_second(450e9);
   c.node.nic_bandwidth = bytes_per_second(25e9);
-  c.node.power = load<NodePower>(TW_SOURCE "/models/power/hgx-h100-immersion.json");
+  c.node.power = load<NodePower>(source_folder() + "/models/power/hgx-h100-immersion.json");
   c.fabric.units = units;
   c.fabric.uplink_bandwidth = bytes_per_second(50e9);
   c.fabric.switches.nameplate = watts(1610);
-  c.power_delivery.rectifier = load<RectifierType>(TW_SOURCE "/models/power/rectifier-5kw.json");
+  c.power_delivery.rectifier = load<RectifierType>(source_folder() + "/models/power/rectifier-5kw.json");
   return c;
 }
 

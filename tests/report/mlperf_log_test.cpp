@@ -7,6 +7,7 @@
 
 #include "core/files.hpp"
 #include "core/text.hpp"
+#include "paths.hpp"
 #include "report/mllog_lines.hpp"
 #include "report/mlperf_benchmarks.hpp"
 
@@ -139,7 +140,7 @@ TEST_CASE("keys, order and metadata of LoRA logs are those of a real one") {
   }
   t.run_end_s = now_s;
   const Scenario s = scenario_of(Benchmark::llama2_70b_lora);
-  const std::string folder = std::string(TW_SOURCE) + "/reference/mlperf_logs/smc-dc-power/results/";
+  const std::string folder = source_folder() + "/reference/mlperf_logs/smc-dc-power/results/";
   const auto ours = lines_of(result_log({&s, &t, 1, false, 0}));
   for (const char* file : {"1xSMC-H100-SXM-80GB/llama2_70b_lora/result_4951-240509201759121728742_1.txt",
                            "8xSMC-H100-SXM-80GB/llama2_70b_lora/result_5740-240517044141819407406_10.txt"}) {

@@ -9,6 +9,7 @@
 
 #include "core/csv.hpp"
 #include "core/files.hpp"
+#include "paths.hpp"
 #include "report/accuracy.hpp"
 #include "report/figures.hpp"
 #include "report/numbers.hpp"
@@ -376,7 +377,7 @@ TEST_CASE("a step trace is what trace viewers read") {
 }
 
 TEST_CASE("the schemas in schemas/ are those of this program") {
-  const fs::path folder = fs::path(TW_SOURCE) / "schemas";
+  const fs::path folder = fs::path(source_folder()) / "schemas";
   std::set<std::string> names;
   for (const auto& [kind, text] : schemas()) {
     const std::string name = schema_file_name(kind);

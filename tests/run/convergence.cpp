@@ -7,6 +7,7 @@
 
 #include "core/csv.hpp"
 #include "inputs.hpp"
+#include "paths.hpp"
 #include "run/scoring.hpp"
 
 using namespace tw;
@@ -20,9 +21,9 @@ Convergence lora() {
 }  // namespace
 
 TEST_CASE("every convergence point stands in the reference data of its round") {
-  const CsvTable table = CsvTable::load(TW_SOURCE "/reference/mlperf/rcp_convergence.csv");
+  const CsvTable table = CsvTable::load(source_folder() + "/reference/mlperf/rcp_convergence.csv");
   int models = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(TW_SOURCE "/models/convergence")) {
+  for (const auto& entry : std::filesystem::directory_iterator(source_folder() + "/models/convergence")) {
     const auto c = input<Convergence>("models/convergence/" + entry.path().filename().string());
     ++models;
     size_t rows = 0;

@@ -5,13 +5,14 @@
 
 #include "core/document.hpp"
 #include "core/error.hpp"
+#include "paths.hpp"
 
 namespace tw {
 
 template <class T>
 T input(const std::string& file) {
   Faults faults;
-  const Document document = Document::load(TW_SOURCE "/" + file, description<T>().info(), {}, faults);
+  const Document document = Document::load(source_folder() + "/" + file, description<T>().info(), {}, faults);
   T value = read<T>(document, faults);
   faults.throw_if_any();
   return value;

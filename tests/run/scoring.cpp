@@ -6,6 +6,7 @@
 
 #include "core/csv.hpp"
 #include "core/error.hpp"
+#include "paths.hpp"
 
 namespace {
 
@@ -18,7 +19,7 @@ struct Submission {
 
 // From the measured runs: folder and nodes of the LoRA benchmark.
 std::map<std::string, Submission> submissions(const std::string& benchmark) {
-  const CsvTable table = CsvTable::load(TW_SOURCE "/reference/smc_v4.0/runs.csv");
+  const CsvTable table = CsvTable::load(source_folder() + "/reference/smc_v4.0/runs.csv");
   std::map<std::string, Submission> all;
   for (size_t i = 0; i < table.rows(); ++i) {
     if (table.text(i, "benchmark") != benchmark) continue;
@@ -57,7 +58,7 @@ TEST_CASE("published scores follow from the measured runs") {
 }
 
 TEST_CASE("every score of the reference cluster is reproduced") {
-  const CsvTable scores = CsvTable::load(TW_SOURCE "/reference/smc_v4.0/scores.csv");
+  const CsvTable scores = CsvTable::load(source_folder() + "/reference/smc_v4.0/scores.csv");
   for (size_t i = 0; i < scores.rows(); ++i) {
     const auto all = submissions(scores.text(i, "benchmark"));
     const Submission& s = all.at(scores.text(i, "folder") + " " + scores.text(i, "nodes"));

@@ -8,6 +8,7 @@
 #include "core/csv.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
+#include "paths.hpp"
 #include "study/mlperf_submission.hpp"
 
 namespace {
@@ -15,7 +16,7 @@ namespace {
 using namespace tw;
 namespace fs = std::filesystem;
 
-const std::string kLogs = TW_SOURCE "/reference/mlperf_logs";
+const std::string kLogs = source_folder() + "/reference/mlperf_logs";
 
 Import imported(const std::string& folder) {
   return import_submission(folder, {}, {});
@@ -82,7 +83,7 @@ size_t count(const Import& import, const std::string& kind) {
 
 TEST_CASE("real logs give the times and energies of the reference table") {
   const Import import = imported(kLogs);
-  const CsvTable table = CsvTable::load(TW_SOURCE "/reference/smc_v4.0/runs.csv");
+  const CsvTable table = CsvTable::load(source_folder() + "/reference/smc_v4.0/runs.csv");
   REQUIRE(import.benchmarks.size() == 2);
   size_t checked = 0;
   for (const ImportedBenchmark& b : import.benchmarks) {
@@ -151,8 +152,8 @@ TEST_CASE("real logs give the times and energies of the reference table") {
 }
 
 TEST_CASE("the published scores come out of the run table") {
-  const CsvTable table = CsvTable::load(TW_SOURCE "/reference/smc_v4.0/runs.csv");
-  const CsvTable scores = CsvTable::load(TW_SOURCE "/reference/smc_v4.0/scores.csv");
+  const CsvTable table = CsvTable::load(source_folder() + "/reference/smc_v4.0/runs.csv");
+  const CsvTable scores = CsvTable::load(source_folder() + "/reference/smc_v4.0/scores.csv");
   std::map<std::string, std::vector<MeasuredRun>> all;
   std::map<std::string, double> factors;
   const auto key = [](const CsvTable& t, size_t i, const std::string& folder) {

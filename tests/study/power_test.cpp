@@ -6,6 +6,7 @@
 #include <fstream>
 #include <numeric>
 
+#include "paths.hpp"
 #include "power/meter.hpp"
 #include "power/telemetry.hpp"
 #include "study/simulated.hpp"
@@ -170,7 +171,7 @@ TEST_CASE("measured traces of the reference cluster, through the simulated meter
     const LoadedScenario scenario = loaded("scenarios/smc-llama2-70b-lora-" + std::to_string(row.nodes) + "n.json", {});
     const Result r = result(scenario);
     const PowerRun power = integrate_power(scenario.scenario.cluster, r.timeline, r.power_options);
-    const std::string traces = std::string(TW_SOURCE) + "/reference/smc_v4.0/traces/" + name;
+    const std::string traces = source_folder() + "/reference/smc_v4.0/traces/" + name;
     const double correlation = aligned_correlation(
         MeasuredTrace::load(traces + "_dc.csv"), logged_events(traces + "_events.csv"), timeline_events(r.timeline),
         [&](double s) { return power.group_dc[0].at(s); }, dc_meter);

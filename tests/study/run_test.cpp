@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/csv.hpp"
+#include "paths.hpp"
 #include "study/run_study.hpp"
 #include "study/simulated.hpp"
 
@@ -130,7 +131,7 @@ TEST_CASE("bad runs are refused by name") {
 }
 
 TEST_CASE("days for a trillion tokens follow from the step for every published row") {
-  const CsvTable table = CsvTable::load(TW_SOURCE "/reference/mlperf/dgxc_llama31.csv");
+  const CsvTable table = CsvTable::load(source_folder() + "/reference/mlperf/dgxc_llama31.csv");
   int rows = 0;
   for (size_t i = 0; i < table.rows(); ++i) {
     if (table.text(i, "days_1T") == "n/a") continue;

@@ -8,6 +8,7 @@
 
 #include "core/files.hpp"
 #include "network/process.hpp"
+#include "paths.hpp"
 #include "study/compare.hpp"
 #include "study/sweep_run.hpp"
 
@@ -134,8 +135,8 @@ TEST_CASE("points run in children, a point that is refused keeps its place, work
 }
 
 TEST_CASE("skip and where: what is left out is a row that says why") {
-  const LoadedStudy loaded =
-      good_study("{" + k8 + R"(, "set": ["/plan/gbs=16"], "axes": [{"set": {"/plan/tp": [4, 3]}}, {"set": {"/plan/cp": [1, 2]}}],
+  const LoadedStudy loaded = good_study(
+      "{" + k8 + R"(, "set": ["/plan/gbs=16"], "axes": [{"set": {"/plan/tp": [4, 3]}}, {"set": {"/plan/cp": [1, 2]}}],
       "skip": ["refused"], "where": ["/plan/tp * /plan/cp <= 6"]})");
   const Folder folder;
   SweepOptions options;
@@ -221,7 +222,7 @@ TEST_CASE("studies that cannot be are refused and the place is named") {
 }
 
 TEST_CASE("the studies that come along are right") {
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(TW_SOURCE) + "/scenarios/studies")) {
+  for (const auto& entry : std::filesystem::directory_iterator(source_folder() + "/scenarios/studies")) {
     Faults faults;
     load_study(entry.path().string(), {}, faults);
     faults.throw_if_any();

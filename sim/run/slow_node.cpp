@@ -1,0 +1,26 @@
+#include "run/slow_node.hpp"
+
+#include "core/codec.hpp"
+
+namespace tw {
+
+std::vector<std::pair<std::string, SlowCause>> Choices<SlowCause>::table() {
+  return {{"clock", SlowCause::clock}, {"host", SlowCause::host}};
+}
+
+void SlowNode::describe(Description<SlowNode>& d) {
+  d.object("slow_node", "Nodes that are slower for some time: a straggler, or thermal throttling.");
+  d.required("nodes", &SlowNode::nodes, "nodes of the job, counted from 0", between(0, 1e6));
+  d.optional("from", &SlowNode::from, "time from run_start");
+  d.optional("to", &SlowNode::to, "time from run_start; absent: to the end");
+  d.optional("slowdown", &SlowNode::slowdown, "time of a step on these nodes over that on the others",
+             between(1, 1000));
+  d.optional("gpu_limit", &SlowNode::gpu_limit,
+             "or the power that each of their accelerators is throttled to; the power model gives the slow-down",
+             above(0));
+  d.optional("cause", &SlowNode::cause,
+             "what slows them, for their power: clock, accelerators at a lower clock draw less; host, accelerators "
+             "at full clock wait for their host or adapter");
+}
+
+}  // namespace tw

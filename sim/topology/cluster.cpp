@@ -1,0 +1,162 @@
+#include "topology/cluster.hpp"
+
+#include "core/codec.hpp"
+
+namespace tw {
+
+std::vector<std::pair<std::string, NicWiring>> Choices<NicWiring>::table() {
+  return {{"halves", NicWiring::halves},
+          {"rails", NicWiring::rails},
+          {"rail_blocks", NicWiring::rail_blocks},
+          {"all", NicWiring::all}};
+}
+
+std::vector<std::pair<std::string, RoutingPolicy>> Choices<RoutingPolicy>::table() {
+  return {{"adaptive", RoutingPolicy::adaptive}, {"ecmp", RoutingPolicy::ecmp}};
+}
+
+std::vector<std::pair<std::string, SpineGrouping>> Choices<SpineGrouping>::table() {
+  return {{"units", SpineGrouping::units}, {"rails", SpineGrouping::rails}};
+}
+
+void NodeType::describe(Description<NodeType>& d) {
+  d.object("node", "A compute node: accelerators, the links between them, NICs and power levels.");
+  d.required("accelerator", &NodeType::accelerator, "accelerator profile");
+  d.optional("gpus", &NodeType::gpus, "accelerators in a node", between(1, 1024));
+  d.required("nvlink", &NodeType::nvlink, "links between the accelerators of a node");
+  d.optional("nics", &NodeType::nics, "network adapters for the training fabric", between(0, 64));
+  d.required("nic_bandwidth", &NodeType::nic_bandwidth, "bandwidth of one network adapter, one direction", above(0));
+  d.required("power", &NodeType::power, "power of the node beside its accelerators");
+}
+
+void SwitchType::describe(Description<SwitchType>& d) {
+  d.object("switch", "A network switch.");
+  d.optional("ports", &SwitchType::ports, "ports of one switch", between(1, 4096));
+  d.required("nameplate", &SwitchType::nameplate, "nameplate power of one switch");
+  d.optional("power", &SwitchType::power, "what it draws in use; absent: its nameplate");
+  d.optional("source", &SwitchType::source, "where the numbers come from");
+}
+
+void HostNoise::describe(Description<HostNoise>& d) {
+  d.object("host_noise", "Random slow-downs of the nodes of a cluster.");
+  d.optional("host_sigma", &HostNoise::host_sigma,
+             "standard deviation of the time of one second of host (launch) work, in seconds; over t seconds it "
+             "grows with the square root of t",
+             between(0, 10));
+  d.optional("device_sigma", &HostNoise::device_sigma, "the same for one second of device work", between(0, 10));
+  d.optional("stalls_per_hour", &HostNoise::stalls_per_hour, "rare stalls per node and hour", between(0, 1e6));
+  d.optional("stall_mean", &HostNoise::stall_mean, "mean length of a stall (exponentially distributed)");
+  d.optional("source", &HostNoise::source, "where the numbers come from");
+}
+
+void Hosts::describe(Description<Hosts>& d) {
+  d.object("hosts", "What is particular to the machines of this cluster.");
+  d.optional("launch_speed", &Hosts::launch_speed,
+             "speed of issuing kernels, relative to the hosts of the software profile", above(0));
+  d.optional("device_speed", &Hosts::device_speed,
+             "accelerator speed under load, relative to the systems of the software profile (firmware, clock and "
+             "cooling settings)",
+             above(0));
+  d.optional("spawn_speed", &Hosts::spawn_speed,
+             "speed of starting processes (data loaders, evaluation workers) inside the clock, relative to the hosts "
+             "of the software profile's start-up terms",
+             above(0));
+  d.optional("noise", &Hosts::noise, "random slow-downs");
+  d.optional("source", &Hosts::source, "where the numbers come from");
+}
+
+void Storage::describe(Description<Storage>& d) {
+  d.object("storage", "Storage as the whole cluster shares it.");
+  d.required("read_bandwidth", &Storage::read_bandwidth, "peak read bandwidth of the cluster", above(0));
+  d.required("write_bandwidth", &Storage::write_bandwidth, "peak write bandwidth of the cluster", above(0));
+  d.optional("network", &Storage::network, "the network it is reached over");
+  d.optional("capacity", &Storage::capacity, "what it holds; absent: anything");
+  d.optional("node_bandwidth", &Storage::node_bandwidth,
+             "of the storage adapters of one node, one direction; absent: no limit of their own");
+  d.optional("source", &Storage::source, "where the numbers come from");
+}
+
+void ExplicitSwitch::describe(Description<ExplicitSwitch>& d) {
+  d.object("explicit_switch", "A switch of an explicit graph.");
+  d.required("name", &ExplicitSwitch::name, "name, unique in the cluster");
+  d.optional("tier", &ExplicitSwitch::tier, "1: nodes are cabled to it, 2 and up: above", between(1, 8));
+  d.optional("unit", &ExplicitSwitch::unit, "scalable unit or group it belongs to; -1: none", between(-1, 100000));
+  d.optional("ports", &ExplicitSwitch::ports, "ports; 0: of the switch type", between(0, 4096));
+}
+
+void ExplicitCable::describe(Description<ExplicitCable>& d) {
+  d.object("explicit_cable", "Cables of an explicit graph.");
+  d.required("from", &ExplicitCable::from, "a node (\"node-0\": its next free NIC) or a switch");
+  d.required("to", &ExplicitCable::to, "a switch");
+  d.optional("count", &ExplicitCable::count, "parallel cables", between(1, 4096));
+  d.required("bandwidth", &ExplicitCable::bandwidth, "of one cable, one direction", above(0));
+}
+
+void CableChange::describe(Description<CableChange>& d) {
+  d.object("cable_change", "Cables that run at another speed than the rest.");
+  d.required("cable", &CableChange::cable,
+             "\"node-3 nic 2\", \"leaf-0-A - spine-1\" (all cables between the two), or a node or switch (all of its)");
+  d.required("bandwidth", &CableChange::bandwidth, "of one cable, one direction", above(0));
+}
+
+void FabricType::describe(Description<FabricType>& d) {
+  d.object("fabric", "The training network between the nodes.");
+  d.optional("kind", &FabricType::kind, "topology generator");
+  d.optional("units", &FabricType::units, "number of scalable units", between(1, 100000));
+  d.optional("nodes_per_unit", &FabricType::nodes_per_unit, "nodes in a scalable unit", between(1, 100000));
+  d.optional("leaves_per_unit", &FabricType::leaves_per_unit, "leaf switches in a scalable unit", between(0, 4096));
+  d.optional("spines", &FabricType::spines, "spine switches of the cluster", between(0, 100000));
+  d.optional("uplinks_per_leaf", &FabricType::uplinks_per_leaf, "cables from a leaf to the spines, dealt out evenly",
+             between(0, 4096));
+  d.optional("uplink_bandwidth", &FabricType::uplink_bandwidth, "bandwidth of one leaf-spine cable, one direction");
+  d.optional("wiring", &FabricType::wiring, "how the NICs of a node are spread over the leaves of its unit");
+  d.optional("routing", &FabricType::routing, "adaptive spraying over equal-cost paths, or ECMP hashing");
+  d.optional("spine_groups", &FabricType::spine_groups, "groups of spines in a fat tree of three levels",
+             between(1, 4096));
+  d.optional("spine_grouping", &FabricType::spine_grouping, "which leaves share a group of spines");
+  d.optional("cores", &FabricType::cores, "core switches above the spines; 0: two levels", between(0, 100000));
+  d.optional("uplinks_per_spine", &FabricType::uplinks_per_spine, "cables from a spine to the cores", between(0, 4096));
+  d.optional("core_bandwidth", &FabricType::core_bandwidth,
+             "bandwidth of one spine-core cable, one direction; absent: as uplink_bandwidth");
+  d.optional("dimensions", &FabricType::dimensions, "nodes along each dimension of a torus, such as [16, 16, 16]",
+             between(1, 100000));
+  d.optional("switches_per_group", &FabricType::switches_per_group, "switches of a dragonfly group (a unit)",
+             between(1, 4096));
+  d.optional("global_links_per_switch", &FabricType::global_links_per_switch,
+             "cables of a dragonfly switch to other groups", between(0, 4096));
+  d.optional("global_bandwidth", &FabricType::global_bandwidth,
+             "bandwidth of one such cable, one direction; absent: as uplink_bandwidth");
+  d.optional("graph_switches", &FabricType::graph_switches, "switches of an explicit graph");
+  d.optional("graph_cables", &FabricType::graph_cables, "cables of an explicit graph");
+  d.optional("failed", &FabricType::failed, "what is broken: switches by name, cables as in cable_changes");
+  d.optional("cable_changes", &FabricType::cable_changes, "cables that run at another speed");
+  d.required("switch", &FabricType::switches, "the switch type");
+  d.optional("link_efficiency", &FabricType::link_efficiency, "payload bandwidth over line rate", between(0.01, 1));
+  d.optional("hop_latency", &FabricType::hop_latency, "latency of one cable and the switch or adapter behind it");
+  d.optional("source", &FabricType::source, "where the numbers come from");
+}
+
+void PowerDelivery::describe(Description<PowerDelivery>& d) {
+  d.object("power_delivery", "From AC to the nodes: buses, power shelves, rectifiers.");
+  d.optional("bus_voltage", &PowerDelivery::bus_voltage, "voltage of the DC bus", above(0));
+  d.optional("nodes_per_bus", &PowerDelivery::nodes_per_bus, "nodes fed by one bus", between(1, 4096));
+  d.optional("shelves_per_bus", &PowerDelivery::shelves_per_bus, "power shelves that feed one bus", between(1, 4096));
+  d.optional("rectifiers_per_shelf", &PowerDelivery::rectifiers_per_shelf, "rectifiers in a shelf", between(1, 256));
+  d.required("rectifier", &PowerDelivery::rectifier, "rectifier type");
+  d.optional("redundancy", &PowerDelivery::redundancy,
+             "what a bus must still carry its load without: n nothing, n+1 one rectifier, 2n one shelf");
+  d.optional("upstream", &PowerDelivery::upstream, "stages from the shelves to the grid, lowest first");
+}
+
+void Cluster::describe(Description<Cluster>& d) {
+  d.object("cluster", "A cluster: nodes, wiring, power delivery, storage.");
+  d.required("name", &Cluster::name, "name of the cluster");
+  d.optional("description", &Cluster::description, "what it is");
+  d.required("node", &Cluster::node, "the compute node");
+  d.required("fabric", &Cluster::fabric, "the training network");
+  d.required("power_delivery", &Cluster::power_delivery, "from AC to the nodes");
+  d.required("storage", &Cluster::storage, "storage");
+  d.optional("hosts", &Cluster::hosts, "what is particular to the machines of this cluster");
+}
+
+}  // namespace tw

@@ -1,0 +1,98 @@
+#include "workload/software.hpp"
+
+#include "core/codec.hpp"
+
+namespace tw {
+
+void Software::describe(Description<Software>& d) {
+  d.object("software", "Costs and habits of one software release.");
+  d.required("name", &Software::name, "name of the release");
+  d.optional("host_per_operation", &Software::host_per_operation, "host time to issue one kernel");
+  d.optional("host_per_collective", &Software::host_per_collective, "host time to issue one collective");
+  d.optional("host_backward", &Software::host_backward, "host time of issuing backward work over that of forward work",
+             between(0, 10));
+  d.optional("graphs_training", &Software::graphs_training, "training steps run in CUDA graphs");
+  d.optional("graphs_evaluation", &Software::graphs_evaluation, "evaluations run in CUDA graphs");
+  d.optional("tp_overlap", &Software::tp_overlap, "share of tensor-parallel traffic hidden behind matrix products",
+             between(0, 1));
+  d.optional("fp8_gather", &Software::fp8_gather, "tensor-parallel gathers before FP8 layers carry FP8");
+  d.optional("dp_overlap", &Software::dp_overlap, "share of the gradient exchange that backward may hide",
+             between(0, 1));
+  d.optional("pp_overlap", &Software::pp_overlap, "share of a pipeline hand-over hidden behind compute", between(0, 1));
+  d.optional("cp_overlap", &Software::cp_overlap, "share of the context exchange hidden behind attention",
+             between(0, 1));
+  d.optional("fp8_attention", &Software::fp8_attention, "attention runs in FP8 too");
+  d.optional("cp_round", &Software::cp_round,
+             "shortest round of ring attention (context parallelism): hand-shake and skew of the neighbours");
+  d.optional("fp8_attention_speedup", &Software::fp8_attention_speedup, "FP8 attention kernels against BF16",
+             at_least(1));
+  d.optional("fp8_backward_slowdown", &Software::fp8_backward_slowdown,
+             "time of FP8 matrix products in backward, which accumulate at full precision, against those in forward",
+             at_least(1));
+  d.optional("optimizer_bytes_per_parameter", &Software::optimizer_bytes_per_parameter,
+             "bytes the optimizer moves for each trained parameter", between(0, 200));
+  d.optional("gradient_bytes_per_parameter", &Software::gradient_bytes_per_parameter,
+             "bytes exchanged between data-parallel ranks for each trained parameter", between(0, 8));
+  d.optional("optimizer_state_bytes_per_parameter", &Software::optimizer_state_bytes_per_parameter,
+             "bytes of optimizer states for each trained parameter", between(0, 64));
+  d.optional("frozen_fp8_bytes_per_parameter", &Software::frozen_fp8_bytes_per_parameter,
+             "bytes of a frozen weight kept in FP8", between(1, 4));
+  d.optional("workspace", &Software::workspace, "context, communication buffers, library workspaces");
+  d.optional("sharp", &Software::sharp, "collectives between nodes may be reduced in the switches (SHARP)");
+  d.optional("nvls", &Software::nvls, "collectives inside a node may use NVLink multicast (NVLS)");
+  d.optional("cast_traffic", &Software::cast_traffic,
+             "bytes moved by FP8 cast kernels per byte of the BF16 operand of a linear layer", between(0, 20));
+  d.optional("cast_transpose", &Software::cast_transpose,
+             "further bytes per byte where the operand is also wanted transposed, for weight gradients",
+             between(0, 20));
+  d.optional("amax_every_micro_batch", &Software::amax_every_micro_batch,
+             "FP8 scaling synchronises the data-parallel ranks every micro-batch");
+  d.optional("memory_efficiency", &Software::memory_efficiency,
+             "bandwidth of fused memory-bound kernels over the copy plateau", between(0.01, 1));
+  d.optional("traffic_fused", &Software::traffic_fused, "share of the counted traffic left after fusion and caching",
+             between(0.01, 2));
+  d.optional("eager_elementwise", &Software::eager_elementwise,
+             "norms, activations and additions run as kernels of their own, nothing is fused");
+  d.optional("norm_backward_speed", &Software::norm_backward_speed,
+             "eager kernels: bandwidth of a norm's backward over that of its forward", between(0.01, 10));
+  d.optional("optimizer_efficiency", &Software::optimizer_efficiency,
+             "bandwidth of the optimizer's kernel over the copy plateau; 0: as memory_efficiency", between(0, 1));
+  d.optional("gradient_copy_passes", &Software::gradient_copy_passes,
+             "times that an all-reduce of gradients reads or writes them beside the exchange: bucket copies, scaling",
+             between(0, 20));
+  d.optional("gather_overlap", &Software::gather_overlap, "share of ZeRO-3 weight gathers hidden behind compute",
+             between(0, 1));
+  d.optional("gather_copy_passes", &Software::gather_copy_passes,
+             "times that ZeRO-3 reads or writes gathered weights (and gradients before their reduce-scatter) to copy "
+             "them",
+             between(0, 20));
+  d.optional("gathered_layers", &Software::gathered_layers,
+             "layers whose weights and gradients ZeRO-3 holds whole at a time, prefetch and buffers included",
+             between(1, 100));
+  d.optional("kernel_interference", &Software::kernel_interference,
+             "extra time of kernels beside a gradient exchange or a weight gather, as a share", between(0, 5));
+  d.optional("pipeline_visit", &Software::pipeline_visit,
+             "time of each visit of a pipeline stage beside its work: schedule, hand-shakes");
+  d.optional("persistent_gradients", &Software::persistent_gradients,
+             "gradient buffers live through the whole step; else a step of one micro-batch frees them");
+  d.optional("bucket_copies", &Software::bucket_copies,
+             "copies of the gradients that the buckets of a plain data-parallel exchange hold", between(0, 4));
+  d.optional("step_fixed", &Software::step_fixed, "fixed time of every step");
+  d.optional("evaluation_fixed", &Software::evaluation_fixed, "fixed time of an evaluation");
+  d.optional("evaluation_per_batch", &Software::evaluation_per_batch, "extra time of each evaluated batch");
+  d.optional("first_step_extra", &Software::first_step_extra, "extra time of the first step of a run");
+  d.optional("wait_after_first_step", &Software::wait_after_first_step, "wait after the first step of a run");
+  d.optional("loader_start", &Software::loader_start,
+             "mean time from run_start until the data loaders of one accelerator's process are ready; no second step "
+             "begins before those of all processes are");
+  d.optional("loader_start_sigma", &Software::loader_start_sigma, "its standard deviation from process to process");
+  d.optional("wait_before_first_evaluation", &Software::wait_before_first_evaluation,
+             "wait before the first evaluation of a run");
+  d.optional("first_evaluation_extra", &Software::first_evaluation_extra, "extra time of the first evaluation");
+  d.optional("init", &Software::init, "initialisation before the clock starts");
+  d.optional("init_warm_up", &Software::init_warm_up, "the last part of it, which already runs training kernels");
+  d.optional("release", &Software::release, "time after the run until the job lets go of its accelerators");
+  d.optional("source", &Software::source, "where the numbers come from");
+}
+
+}  // namespace tw

@@ -23,8 +23,11 @@ namespace fs = std::filesystem;
 std::vector<std::string> data_folders() {
   std::vector<std::string> folders;
   if (const char* chosen = std::getenv("TRAINWATT_DATA")) folders.emplace_back(chosen);
-  for (const char* folder : {TW_SOURCE_DATA, TW_INSTALL_DATA})
-    if (fs::exists(fs::path(folder) / "models")) folders.emplace_back(folder);
+  // The tree that it was built from, or what was installed beside it.
+  std::error_code ignored;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  for (const fs::path& folder : {fs::path(TW_SOURCE_DATA), program / "../share/trainwatt"})
+    if (fs::exists(folder / "models", ignored)) folders.push_back(folder.lexically_normal().string());
   return folders;
 }
 

@@ -98,10 +98,8 @@ void write_telemetry_of(const Arguments& a, const std::vector<LoadedScenario>& s
     if (!r.error.empty()) continue;
     const Scenario& s = scenarios[i].scenario;
     const Fabric fabric = build_fabric(s.cluster);
-    std::vector<int> nodes;
-    for (const NodeGroup& g : r.timeline.groups) nodes.insert(nodes.end(), g.nodes.begin(), g.nodes.end());
     kept.push_back(
-        {integrate_power(s.cluster, r.timeline, r.power_options), telemetry_switches(s.network_rule, fabric, nodes)});
+        {integrate_power(s.cluster, r.timeline, r.power_options), telemetry_switches(fabric, r.power.switches)});
     runs.push_back({r.scenario, r.seed, &s.cluster, &r.timeline, &kept.back().power, r.power.network_rule,
                     kept.back().switches, s.run.mlperf_v4_0.meter_before.value(),
                     s.run.mlperf_v4_0.meter_after.value()});

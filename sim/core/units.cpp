@@ -6,6 +6,8 @@
 #include <cmath>
 #include <vector>
 
+#include "core/currency.hpp"
+#include "core/currency.hpp"
 #include "core/text.hpp"
 
 namespace tw {
@@ -66,7 +68,6 @@ constexpr Atom kAtoms[] = {
     {"kg", 1, kCarbon},
     {"g", 1e-3, kCarbon},
     {"t", 1e3, kCarbon},
-    {"USD", 1, kMoney},
     {"W", 1, kPower},
     {"mW", 1e-3, kPower},
     {"kW", 1e3, kPower},
@@ -81,10 +82,25 @@ constexpr Atom kAtoms[] = {
     {"kV", 1e3, kVoltage},
 };
 
+// ISO 4217, active codes of countries.
+constexpr std::string_view kCurrencies =
+    "AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF "
+    "CLP "
+    "CNY COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HTG HUF "
+    "IDR "
+    "ILS INR IQD IRR ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA MKD MMK "
+    "MNT "
+    "MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD RUB RWF SAR "
+    "SBD "
+    "SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD UYU UZS VES "
+    "VND "
+    "VUV WST XAF XCD XOF XPF YER ZAR ZMW ZWL";
+
 const Atom* find_atom(std::string_view name) {
+  static constexpr Atom kAnyMoney{"USD", 1, kMoney};
   for (const Atom& atom : kAtoms)
     if (atom.name == name) return &atom;
-  return nullptr;
+  return is_currency(name) ? &kAnyMoney : nullptr;
 }
 
 std::string_view trim(std::string_view s) {
@@ -162,6 +178,11 @@ std::string format_quantity(double value, const DimensionInfo& dimension) {
     if (parse_quantity(text, dimension).value == value) return text;
   }
   return fmt::format("{} {}", value, dimension.si);  // the prefix costs a last bit
+}
+
+bool is_currency(std::string_view code) {
+  return code.size() == 3 && code.find(' ') == std::string_view::npos &&
+         kCurrencies.find(code) != std::string_view::npos;
 }
 
 }  // namespace tw

@@ -1,5 +1,7 @@
 #include "power/bus.hpp"
 
+#include "power/loss_law.hpp"
+
 namespace tw {
 
 int bus_of(const Cluster& cluster, int node) {
@@ -18,9 +20,22 @@ double bus_rating_w(const PowerDelivery& delivery) {
   return delivery.shelves_per_bus * shelf_rating_w(delivery);
 }
 
-double rectifier_loss_w(const PowerDelivery& delivery, double dc_w) {
-  return delivery.shelves_per_bus * delivery.rectifiers_per_shelf * delivery.rectifier.fixed_loss.value() +
-         delivery.rectifier.proportional_loss * dc_w;
+int bus_rectifiers(const PowerDelivery& delivery) {
+  return delivery.shelves_per_bus * delivery.rectifiers_per_shelf;
+}
+
+LossLaw rectifier_law(const PowerDelivery& delivery, int on) {
+  return LossLaw{delivery.rectifier.fixed_loss.value(), delivery.rectifier.proportional_loss, 0}.times(on);
+}
+
+LossLaw rectifier_law(const PowerDelivery& delivery) {
+  return rectifier_law(delivery, bus_rectifiers(delivery));
+}
+
+LossLaw stage_law(const PowerStage& stage) {
+  const LossLaw unit{stage.fixed_loss.value(), stage.proportional_loss, stage.square_loss / stage.rating.value()};
+  if (stage.redundancy == Redundancy::two_n) return unit.times(2);
+  return unit.times(stage.redundancy == Redundancy::n_plus_1 ? (stage.modules + 1.0) / stage.modules : 1);
 }
 
 }  // namespace tw

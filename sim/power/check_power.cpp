@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "power/bus.hpp"
 #include "power/node_power.hpp"
 
@@ -57,6 +59,15 @@ void check_power(const Cluster& cluster, const std::vector<Activity>& used, cons
           "idle is at most the maximum");
   }
   const PowerDelivery& delivery = cluster.power_delivery;
+  std::set<std::string> taken{"feed", "shelf", "rectifier", "bus", "node"};
+  for (size_t i = 0; i < delivery.upstream.size(); ++i)
+    if (const std::string& kind = delivery.upstream[i].kind; !taken.insert(kind).second)
+      at.at("power_delivery")
+          .at("upstream")
+          .at(i)
+          .at("kind")
+          .fault(fmt::format("\"{}\" names another stage already", kind),
+                 "a name of its own, such as \"PDU\" or \"UPS-2\"");
   const double idle_bus_w =
       delivery.nodes_per_bus * idle_node(cluster.node, cluster.node.accelerator.board_limit).total();
   if (idle_bus_w > bus_rating_w(delivery))

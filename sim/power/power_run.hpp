@@ -56,6 +56,16 @@ struct BusPowerRun {
   int rectifiers_on(const PowerDelivery& delivery, double time_s) const;
   // Loss of its rectifiers in a span of time, J.
   double loss_between_j(const PowerDelivery& delivery, double from_s, double to_s) const;
+  // What they take from the grid through time.
+  PiecewiseWatts ac(const PowerDelivery& delivery) const;
+
+ private:
+  // Spans of time with the same rectifiers on.
+  struct Stretch {
+    double from_s, to_s;
+    int on;
+  };
+  std::vector<Stretch> stretches(const PowerDelivery& delivery, double from_s, double to_s) const;
 };
 
 // Joules by part of all nodes of the job; they add up to nodes_dc_j.

@@ -175,12 +175,9 @@ void insert_readings(SQLite::Database& db, const TelemetryRun& run, int run_id, 
 
 }  // namespace
 
-std::vector<TelemetrySwitch> telemetry_switches(NetworkRule rule, const Fabric& fabric, const std::vector<int>& nodes,
-                                                const std::vector<double>& cable_Bps) {
+std::vector<TelemetrySwitch> telemetry_switches(const Fabric& fabric, const std::vector<SwitchShare>& shares) {
   std::vector<TelemetrySwitch> list;
-  const auto shares = switch_shares(rule, fabric, nodes, cable_Bps);
-  if (!shares) return list;
-  for (const SwitchShare& share : *shares) {
+  for (const SwitchShare& share : shares) {
     const FabricVertex& vertex = fabric.vertices[static_cast<size_t>(share.vertex)];
     list.push_back({share.vertex, vertex.name, vertex.tier, share.share, share.watts});
   }

@@ -53,8 +53,7 @@ struct TelemetryRun {
   double before_s = 0, after_s = 0;       // recorded beyond the run
 };
 
-std::vector<TelemetrySwitch> telemetry_switches(NetworkRule rule, const Fabric& fabric, const std::vector<int>& nodes,
-                                                const std::vector<double>& cable_Bps = {});
+std::vector<TelemetrySwitch> telemetry_switches(const Fabric& fabric, const std::vector<SwitchShare>& shares);
 
 // Writes a new file (replacing an old one) whole or not at all. InputError when that cannot be done or the interval is
 // not positive.

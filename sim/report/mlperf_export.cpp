@@ -198,8 +198,6 @@ std::string benchmark_notice(const MlperfRuns& runs) {
   out +=
       "Not simulated: eval_accuracy (the last evaluation of a run logs the target, others miss it by 1 %) and\n"
       "hyperparameters that the scenario does not hold (those of the named logs).\n";
-  if (!runs.runs.front()->power.network_w)
-    out += fmt::format("No sw_0.txt: the rule {} is undefined for this fabric.\n", choice_name(s.network_rule));
   if (s.run.evaluation_interval <= 0) out += "The scenario has no evaluations, so the logs have none either.\n";
   return out;
 }

@@ -95,9 +95,13 @@ void fields(A& a, NodePowerResult& r) {
   a(r.node, r.mean_w, r.peak_w, r.dc_j);
 }
 template <class A>
+void fields(A& a, SwitchShare& r) {
+  a(r.vertex, r.share, r.watts);
+}
+template <class A>
 void fields(A& a, PowerResult& r) {
   a(r.mean, r.min, r.max, r.steady, r.idle, r.wait, r.evaluation, r.gpu_steady, r.per_node, r.network_w,
-    r.network_w_per_node, r.network_rule, r.network_w_by_rule, r.peak_bus_w, r.shelf_headroom, r.train);
+    r.network_w_per_node, r.network_rule, r.network_w_by_rule, r.peak_bus_w, r.shelf_headroom, r.train, r.switches);
 }
 template <class A>
 void fields(A& a, EnergyResult& r) {

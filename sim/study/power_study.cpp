@@ -15,24 +15,24 @@ constexpr double kRampWindows_s[] = {1, 10, 60};  // of frequency response, of r
 std::optional<HourlyResult> hourly_view(const LoadedScenario& loaded, const PowerRun& power,
                                         const PiecewiseWatts& facility_w) {
   const SiteSeries& series = loaded.site_series;
-  if (!series.location_kg_per_kwh && !series.usd_per_kwh) return std::nullopt;
+  if (!series.location_kg_per_kwh && !series.price_per_kwh) return std::nullopt;
   const Site& site = loaded.scenario.site;
   HourlyResult r;
   if (const auto start = parse_time(loaded.scenario.run.start, parse_utc_offset(site.utc_offset))) {
     const TimedFacility f =
         facility_over_time(site, series, facility_w, power.run_begin_s, power.run_end_s, start->utc_s);
     r.start = loaded.scenario.run.start;
-    r.kg_co2e = f.kg_co2e, r.kg_co2e_market = f.kg_co2e_market, r.cost_usd = f.cost_usd;
+    r.kg_co2e = f.kg_co2e, r.kg_co2e_market = f.kg_co2e_market, r.cost_usd = f.cost;
   }
   if (series.location_kg_per_kwh) {
     const StartChoice c =
         best_start(site, series, facility_w, power.run_begin_s, power.run_end_s, StartObjective::carbon);
     r.least_carbon_start = c.start, r.least_kg_co2e = c.best.kg_co2e, r.most_kg_co2e = c.worst.kg_co2e;
   }
-  if (series.usd_per_kwh) {
+  if (series.price_per_kwh) {
     const StartChoice c =
         best_start(site, series, facility_w, power.run_begin_s, power.run_end_s, StartObjective::cost);
-    r.least_cost_start = c.start, r.least_cost_usd = c.best.cost_usd, r.most_cost_usd = c.worst.cost_usd;
+    r.least_cost_start = c.start, r.least_cost_usd = c.best.cost, r.most_cost_usd = c.worst.cost;
   }
   return r;
 }
@@ -107,8 +107,9 @@ GridResult grid_view(const LoadedScenario& loaded, const SuppliedRun& supplied, 
   g.step = step_power(s.cluster.node, model.spans, model.quiet, effective_limit(s.cluster.node, std::nullopt),
                       power.nodes.size() > 1, limiter_sees_directions(model));
   // All nodes that train swing together; losses and cooling follow in proportion.
-  const double base = s.site.pue_base == PueBase::ac ? 1 + s.cluster.power_delivery.rectifier.proportional_loss : 1;
-  g.step_swing_w = (g.step.most_w() - g.step.least_w()) * s.plan.nodes * base * s.site.pue;
+  const LossLaw law = s.site.pue_base == PueBase::ac ? rectifier_law(s.cluster.power_delivery) : LossLaw{};
+  const double nodes = s.plan.nodes;
+  g.step_swing_w = (law.input_w(g.step.most_w() * nodes) - law.input_w(g.step.least_w() * nodes)) * s.site.pue;
   g.hourly = hourly_view(loaded, power, facility_w);
   return g;
 }

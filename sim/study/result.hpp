@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "power/delivery.hpp"
+#include "power/network_rule.hpp"
 #include "power/power_run.hpp"
 #include "power/ramps.hpp"
 #include "power/step_power.hpp"
@@ -93,6 +94,7 @@ struct PowerResult {
   Maybe network_w, network_w_per_node;
   std::string network_rule;
   std::map<std::string, Maybe> network_w_by_rule;
+  std::vector<SwitchShare> switches;  // by the rule in force
   Maybe peak_bus_w, shelf_headroom;
   Maybe train;  // whenever training steps run, mean over all nodes
 };

@@ -19,6 +19,13 @@ std::vector<std::pair<std::string, SpineGrouping>> Choices<SpineGrouping>::table
   return {{"units", SpineGrouping::units}, {"rails", SpineGrouping::rails}};
 }
 
+std::vector<std::pair<std::string, NetworkRule>> Choices<NetworkRule>::table() {
+  return {{"as_published", NetworkRule::as_published},
+          {"as_stated", NetworkRule::as_stated},
+          {"whole_switches", NetworkRule::whole_switches},
+          {"by_load", NetworkRule::by_load}};
+}
+
 void NodeType::describe(Description<NodeType>& d) {
   d.object("node", "A compute node: accelerators, the links between them, NICs and power levels.");
   d.required("accelerator", &NodeType::accelerator, "accelerator profile");
@@ -131,6 +138,8 @@ void FabricType::describe(Description<FabricType>& d) {
   d.optional("failed", &FabricType::failed, "what is broken: switches by name, cables as in cable_changes");
   d.optional("cable_changes", &FabricType::cable_changes, "cables that run at another speed");
   d.required("switch", &FabricType::switches, "the switch type");
+  d.optional("network_rule", &FabricType::network_rule,
+             "how switch power is apportioned to a job whose scenario names no rule");
   d.optional("link_efficiency", &FabricType::link_efficiency, "payload bandwidth over line rate", between(0.01, 1));
   d.optional("hop_latency", &FabricType::hop_latency, "latency of one cable and the switch or adapter behind it");
   d.optional("source", &FabricType::source, "where the numbers come from");

@@ -61,7 +61,7 @@ TEST_CASE("scenarios and suites quote the same measurements") {
       for (const Measured& m : scenario.reference.rows)
         for (const SuiteRow& row : c.rows) {
           if (row.quantity != m.quantity ||
-              (row.quantity == "network_w" && row.rule != choice_name(scenario.network_rule)))
+              (row.quantity == "network_w" && row.rule != choice_name(*scenario.network_rule)))
             continue;
           INFO(c.scenario << " " << m.quantity);
           CHECK(row.measured == m.value);

@@ -4,7 +4,6 @@
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <fstream>
-#include <numeric>
 
 #include "paths.hpp"
 #include "power/meter.hpp"
@@ -96,12 +95,10 @@ TEST_CASE("queries on the telemetry give the energies of the report") {
   const Scenario& s = scenario.scenario;
   const PowerRun power = integrate_power(s.cluster, r.timeline, r.power_options);
   const Fabric fabric = build_fabric(s.cluster);
-  std::vector<int> nodes(8);
-  std::iota(nodes.begin(), nodes.end(), 0);
   const std::string file = "telemetry_of_a_run.sqlite";
   write_telemetry(file,
                   {{r.scenario, r.seed, &s.cluster, &r.timeline, &power, r.power.network_rule,
-                    telemetry_switches(s.network_rule, fabric, nodes), 10, 10}},
+                    telemetry_switches(fabric, r.power.switches), 10, 10}},
                   1);
   {
     SQLite::Database db(file);

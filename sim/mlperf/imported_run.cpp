@@ -293,11 +293,9 @@ class RunReader {
         if (b.throughput) all.push_back(gbs / *b.throughput);
     } else if (offline_ && blocks_.size() > 1) {
       run_.step_source = "block_wall";
-      for (const Block& b : blocks_) {
-        const Maybe from = units_.samples(b.from), to = units_.samples(b.to);
-        if (b.stop_ms != 0 && from && to && *to > *from)
-          all.push_back(seconds(b.start_ms, b.stop_ms) * gbs / (*to - *from));
-      }
+      for (const Block& b : blocks_)
+        if (const double samples = samples_of(b); b.stop_ms != 0 && samples > 0)
+          all.push_back(seconds(b.start_ms, b.stop_ms) * gbs / samples);
     } else if (epochs_.size() > 1 && units_.epoch_samples()) {
       run_.step_source = "epoch_wall";
       // Where the last epoch is cut short by the end of the run, it counts for what it is.
@@ -333,6 +331,12 @@ class RunReader {
     first_block(all.front(), gbs);
   }
 
+  // From its begin to its end; since v5.1 some logs hold the samples of the block at both.
+  double samples_of(const Block& b) const {
+    const double from = units_.samples(b.from).value_or(0), to = units_.samples(b.to).value_or(0);
+    return from == to ? to : to - from;
+  }
+
   void first_block(double first_step_s, double gbs) {
     if (blocks_.empty()) {
       const Maybe at = evals_.empty() ? std::nullopt : units_.samples(evals_.front().at);
@@ -341,10 +345,10 @@ class RunReader {
       return;
     }
     const Block& b = blocks_.front();
-    const Maybe from = units_.samples(b.from), to = units_.samples(b.to);
-    if (b.throughput && from && to && b.stop_ms != 0) {
-      run_.first_step_overhead_s = (*to - *from) / gbs * (first_step_s - *run_.step_s_p50);
-      run_.first_gap_s = seconds(b.start_ms, b.stop_ms) - (*to - *from) / *b.throughput;
+    const double samples = samples_of(b);
+    if (b.throughput && samples > 0 && b.stop_ms != 0) {
+      run_.first_step_overhead_s = samples / gbs * (first_step_s - *run_.step_s_p50);
+      run_.first_gap_s = seconds(b.start_ms, b.stop_ms) - samples / *b.throughput;
     } else if (b.start_ms > run_.start_ms) {
       run_.first_gap_s = seconds(run_.start_ms, b.start_ms);
     }

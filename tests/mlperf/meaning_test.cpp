@@ -97,6 +97,27 @@ TEST_CASE("3D U-Net: epoch_num counts epochs up to v3.1 and volumes in v4.0") {
         "241920 samples to the target, but 2400000 by the logged throughput");
 }
 
+TEST_CASE("rounds v5.1 and v6.0: blocks tell their own samples, evaluations how far the run is") {
+  std::string text = head("flux1", 2048, 1099776);
+  for (int b = 0; b < 4; ++b) {
+    const double begin = 130 * b;
+    const std::string block = count_of("samples_count", 262144), where = count_of("samples_count", 262144.0 * (b + 1));
+    text += at(begin, "block_start", "null", block) +
+            at(begin + 125, "tracked_stats", "{\"throughput\": " + std::string(b == 0 ? "2048" : "2097.152") + "}") +
+            at(begin + 126, "block_stop", "null", block) + at(begin + 126, "eval_start", "null", where) +
+            at(begin + 130, "eval_accuracy", b == 3 ? "0.5859" : "0.6", where) +
+            at(begin + 130, "eval_stop", "null", where);
+  }
+  Findings findings;
+  const ImportedRun run = read(text + stop(520, count_of("samples_count", 1048576) + ", \"step\": 512"), findings);
+  CHECK(run.samples == 1048576.0);
+  CHECK(run.step_s == Approx(2048 / 2097.152));
+  CHECK(*run.first_gap_s == Approx(126 - 128.0));
+  CHECK(run.evaluations == 4);
+  CHECK(run.not_compliant.empty());
+  CHECK(findings.empty());
+}
+
 TEST_CASE("Mask R-CNN: the data set counts where train_samples is neither its images nor its steps, with a word") {
   Findings findings;
   CHECK(read(head("maskrcnn", 96, 117312) + epochs(15, 200, "0.38", "0.3"), findings).samples == 15 * 117266.0);

@@ -8,7 +8,6 @@
 #include "core/describe.hpp"
 #include "facility/hourly_series.hpp"
 #include "facility/site.hpp"
-#include "run/benchmark.hpp"
 #include "run/run_plan.hpp"
 #include "study/neighbours.hpp"
 #include "topology/cluster.hpp"
@@ -49,7 +48,7 @@ struct Scenario {
   std::vector<BackgroundTraffic> traffic;
   std::optional<NetworkRule> network_rule;  // of a loaded scenario always there: its own, or its cluster's
   Reference reference;
-  std::optional<Benchmark> benchmark;
+  std::string benchmark;  // of models/benchmarks; empty: none
   static void describe(Description<Scenario>& d);
 };
 

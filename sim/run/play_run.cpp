@@ -268,14 +268,13 @@ class Player {
     ++out_.failures[static_cast<size_t>(kind)];
     const double detect_s = run_.reliability->detect.value();
     lanes_.add(PhaseKind::restart, detect_s, waiting_);
-    if (takes_node(kind)) {
-      const double wait_s = spare_wait_s();
-      lanes_.add(PhaseKind::restart, wait_s, idle_);
-      out_.spare_s += wait_s;
-    }
+    const double spare_s = takes_node(kind) ? spare_wait_s() : 0;
+    lanes_.add(PhaseKind::restart, spare_s, idle_);
+    out_.spare_s += spare_s;
     lanes_.add(PhaseKind::restart, restart_s(in_, state.steps > 0 ? cost_.read_s : 0) - detect_s, loaded_);
     out_.restart_s += lanes_.now_s() - failed_s;
     out_.rework_s += failed_s - state.reached_s;
+    out_.restarts.push_back({state.steps, kind, failed_s - state.reached_s, spare_s});
     // Steps since then did not count.
     useful_s_ -= useful_since(state.steps);
     done_ = state.steps;

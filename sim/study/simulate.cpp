@@ -104,8 +104,14 @@ void warn_about(Result& r, const Scenario& s) {
     r.warnings.push_back(
         fmt::format("{}: efficiencies are transferred from {}, not measured", a.name, a.transferred_from));
   for (const std::string& what : r.grid.failures) r.warnings.push_back("power failure: " + what);
-  if (r.grid.stopped)
-    r.warnings.push_back("the job stopped before its target; its time and energy are those up to that moment");
+  if (r.run.stopped_at_s)
+    r.warnings.push_back(fmt::format(
+        "the job stopped at {:.4g} s, before its target, after {:.0f} of {:.0f} samples: it has no time to train; its "
+        "energy is that up to then",
+        *r.run.stopped_at_s, r.run.samples.value_or(0), r.run.target_samples.value_or(0)));
+  if (r.series_of_runs.finished < r.series_of_runs.count)
+    r.warnings.push_back(fmt::format("{} of {} runs stopped before their target: together they have no time to train",
+                                     r.series_of_runs.count - r.series_of_runs.finished, r.series_of_runs.count));
   // The law between cap and speed is fitted at one limit; nothing was measured below it.
   if (a.board_limit < a.power.fitted_limit)
     r.warnings.push_back(fmt::format(
@@ -168,7 +174,7 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   NoisePools pools;
   const RunSeries whole{&s, &in, &model, engine, &placed, options.seed, runs, &pools};
   SimulatedRun run = play_one(whole, 0);
-  const SuppliedRun supplied = supply(s, std::move(run.timeline), options.seed);
+  const SuppliedRun supplied = supply(s, run, options.seed);
 
   r.step = step_of(s, run);
   r.run = run_result(s, in, model, run, supplied, r.step);
@@ -176,22 +182,32 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   std::vector<int> nodes;
   for (const NodeGroup& g : supplied.timeline.groups) nodes.insert(nodes.end(), g.nodes.begin(), g.nodes.end());
   fill_power(r, s, power, fabric, nodes);
-  const EnergyWindow window = run_window(power, r.power.network_w);
   const MlperfWindow& m = s.run.mlperf_v4_0;
-  // All runs, the first one included; times and scores of the result are taken over them.
-  const std::vector<RunSample> samples = play_series(whole, sample_of(s, run, supplied), options.workers);
-  r.series_of_runs = series_result(s, samples, r.power.network_w);
+  // All runs, the first one included: times, scores, energies and the power of nodes are taken over them.
+  PlayedRuns played;
+  add_sample(played, s, run, supplied);
+  play_series(played, whole, options.workers);
+  const bool several = played.samples.size() > 1;
+  r.series_of_runs = series_result(s, played, r.power.network_w);
   const double rcp = r.series_of_runs.rcp_factor.value_or(1);
-  r.run.time_to_train_s = time_distribution(samples, rcp);
-  const EnergyWindow scored =
-      mlperf_window(s.cluster, power, r.power.network_w, m.meter_before.value(), m.meter_after.value(), rcp);
-  const FacilityEnergy facility = facility_energy(s.site, window), scored_facility = facility_energy(s.site, scored);
+  r.run.time_to_train_s = time_distribution(played, rcp);
+  const EnergyWindow window = several ? mean_window(played, r.power.network_w) : run_window(power, r.power.network_w);
+  const FacilityEnergy facility = facility_energy(s.site, window);
   r.energy = energy_of(window, facility);
-  r.energy_mlperf_v4_0 = energy_of(scored, scored_facility);
-  r.carbon = {facility.kg_co2e, scored_facility.kg_co2e, s.site.carbon_intensity.value() * joules_per_kwh};
+  r.carbon = {facility.kg_co2e, {}, s.site.carbon_intensity.value() * joules_per_kwh};
+  if (played.finished()) {
+    const EnergyWindow scored =
+        several ? mean_mlperf_window(played, r.power.network_w, rcp)
+                : mlperf_window(s.cluster, power, r.power.network_w, m.meter_before.value(), m.meter_after.value(), rcp);
+    const FacilityEnergy scored_facility = facility_energy(s.site, scored);
+    r.energy_mlperf_v4_0 = energy_of(scored, scored_facility);
+    r.carbon.kg_co2e_mlperf_v4_0 = scored_facility.kg_co2e;
+  }
   r.cost["energy_usd"] = facility.cost_usd;
-  r.grid = grid_view(loaded, supplied, power, model, r.energy, r.power.network_w.value_or(0), run.samples);
+  r.grid = grid_view(loaded, supplied, power, model, r.energy, r.power.network_w.value_or(0),
+                     r.series_of_runs.samples.mean.value_or(run.samples));
   if (facility.kg_co2e_market) r.grid.kg_co2e_market = facility.kg_co2e_market;
+  if (several) take_means(r, played);
   // A figure needs no more than some ten thousand readings, however long the run.
   Meter meter = dc_meter;
   meter.interval_s = std::max(meter.interval_s, (power.run_end_s - power.run_begin_s) / 50000);
@@ -219,6 +235,9 @@ std::vector<Outcome> simulate_all(const std::vector<LoadedScenario>& scenarios, 
     Outcome o;
     if (answers[i].error.empty()) {
       o.result = from_bytes(answers[i].value);
+      // Its row says so, and so does the exit code.
+      if (o.result.series_of_runs.finished < o.result.series_of_runs.count)
+        o.exit_code = static_cast<int>(ExitCode::simulation_failed);
     } else {
       o.result.scenario = scenarios[i].scenario.name;
       o.result.error = answers[i].error;

@@ -1,5 +1,4 @@
 // trainwatt report: one page of a folder of results.
-#include <filesystem>
 #include <memory>
 
 #include "cli/command.hpp"
@@ -14,10 +13,9 @@ struct Arguments {
 };
 
 ExitCode run(const Arguments& a, Console& console) {
-  const std::string target = a.output.empty() ? (std::filesystem::path(a.folder) / "report.html").string() : a.output;
-  Faults faults;
-  check_output_file("-o", target, faults);
-  faults.throw_if_any();
+  const std::string target = a.output.empty() ? in_folder(a.folder, "report.html") : a.output;
+  check_output_file("-o", target, console.faults);
+  console.faults.throw_if_any();
   write_output(console, target, report::report_page(a.folder));
   if (target != "-") console.message("wrote " + target);
   return ExitCode::done;
@@ -31,8 +29,8 @@ Command report_command() {
           "Makes one HTML page of a folder that run, sweep or validate wrote",
           "  trainwatt run scenarios/smc-llama2-70b-lora-8n.json -o out\n"
           "  trainwatt report out -o report.html",
-          {{"folder", "DIR", "folder made by run, sweep or validate with -o", &a->folder, true, {}},
-           {"-o,--output", "FILE", "the page; - is stdout (default: report.html in DIR)", &a->output, false, {}}},
+          {argument("folder", "DIR", "folder made by run, sweep or validate with -o", &a->folder),
+           option("-o,--output", "FILE", "the page; - is stdout (default: report.html in DIR)", &a->output)},
           [a](Console& console) { return run(*a, console); }};
 }
 

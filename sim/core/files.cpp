@@ -62,6 +62,8 @@ std::string suggest_file(const std::string& name) {
   for (const fs::path& place : places)
     for (const auto& entry : fs::directory_iterator(place, ignored))
       if (entry.path().extension() == ".json") known.push_back((folder / entry.path().filename()).string());
+  std::sort(known.begin(), known.end());
+  known.erase(std::unique(known.begin(), known.end()), known.end());
   return known.empty() ? "" : suggest(name, known, 8);
 }
 

@@ -121,7 +121,7 @@ SuppliedRun supply(const Scenario& scenario, SimulatedRun& simulated, uint64_t s
 }
 
 GridResult grid_view(const LoadedScenario& loaded, const SuppliedRun& supplied, const PowerRun& power,
-                     const RunModel& model, const EnergyResult& energy, double network_w, double samples) {
+                     const RunModel& model, const EnergyResult& energy, double network_w, double samples, double step_s) {
   const Scenario& s = loaded.scenario;
   GridResult g;
   const PiecewiseWatts facility_w = facility_power(s.cluster, s.site, power, network_w);
@@ -142,7 +142,7 @@ GridResult grid_view(const LoadedScenario& loaded, const SuppliedRun& supplied, 
   g.facility_per_token_j = per(energy.facility_j, tokens);
 
   g.step = step_power(s.cluster.node, model.spans, model.quiet, effective_limit(s.cluster.node, std::nullopt),
-                      power.nodes.size() > 1, limiter_sees_directions(model));
+                      power.nodes.size() > 1, limiter_sees_directions(model), step_s);
   // All nodes that train swing together; losses and cooling follow in proportion.
   const double base = s.site.pue_base == PueBase::ac ? 1 + s.cluster.power_delivery.rectifier.proportional_loss : 1;
   g.step_swing_w = (g.step.most_w() - g.step.least_w()) * s.plan.nodes * base * s.site.pue;

@@ -55,6 +55,18 @@ MemoryResult memory_of(const Scenario& s) {
   return r;
 }
 
+// Visits of stages by micro-batches in one step: each is an event.
+constexpr double kMostVisits = 2e7;
+
+void check_size(const Scenario& s, int replicas) {
+  const double visits = 2.0 * s.plan.ga() * s.plan.pp * s.plan.vp * replicas;
+  if (s.network && visits > kMostVisits)
+    throw DoesNotFit(fmt::format(
+        "{}: a step of {} micro-batches is {:.2g} visits of stages; at most {:.0g} are simulated: a larger micro-batch "
+        "or a smaller global batch",
+        s.name, s.plan.ga(), visits, kMostVisits));
+}
+
 double sample_tokens(const Scenario& s) {
   return s.training ? static_cast<double>(s.training->sequence) : 1;
 }
@@ -118,6 +130,13 @@ void warn_about(Result& r, const Scenario& s) {
         "time and power under a cap of {} are an estimate: kernels lengthen with the dynamic power that is left to the "
         "-{:.2f}, fitted on burst against sustained rates at {}",
         to_text(a.board_limit), a.power.throttle_exponent, to_text(a.power.fitted_limit)));
+  if (const double mfu = r.step.mfu.value_or(0); mfu > 1)
+    r.warnings.push_back(fmt::format(
+        "an MFU of {:.2f} cannot be: the peaks of {} and its measured kernels do not belong together", mfu, a.name));
+  if (s.network && s.plan.tp > s.cluster.node.gpus * s.cluster.node.nvlink.nodes)
+    r.warnings.push_back(fmt::format("tensor parallelism of {} leaves the NVLink domain of {} GPUs: every layer waits "
+                                     "for the fabric",
+                                     s.plan.tp, s.cluster.node.gpus * s.cluster.node.nvlink.nodes));
   if (s.network && s.network->layers % (s.plan.pp * s.plan.vp) != 0)
     r.warnings.push_back(
         fmt::format("{} layers do not divide into {} chunks: uneven stages", s.network->layers, s.plan.pp * s.plan.vp));
@@ -149,6 +168,7 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   if (s.run.checkpoints) check_capacity(run_inputs(s).step, *s.run.checkpoints, s.name);
   RunInputs in = run_inputs(s);
   const int replicas = options.level >= 2 && s.network ? s.plan.dp : 1;
+  check_size(s, replicas);
   const Fabric fabric = build_fabric(s.cluster);
   // The nodes that train, then those that only evaluate.
   const std::vector<int> placed = place(fabric, s.placement, s.plan.nodes + s.plan.evaluation_nodes);
@@ -205,7 +225,7 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   }
   r.cost["energy_usd"] = facility.cost_usd;
   r.grid = grid_view(loaded, supplied, power, model, r.energy, r.power.network_w.value_or(0),
-                     r.series_of_runs.samples.mean.value_or(run.samples));
+                     r.series_of_runs.samples.mean.value_or(run.samples), run.step_s);
   if (facility.kg_co2e_market) r.grid.kg_co2e_market = facility.kg_co2e_market;
   if (several) take_means(r, played);
   // A figure needs no more than some ten thousand readings, however long the run.

@@ -109,14 +109,7 @@ void write_folder(const Arguments& a, Console& console, const Import& import, co
 }
 
 ExitCode run(const Arguments& a, Console& console) {
-  console.quiet = a.quiet;
-  Faults faults;
-  check_output_folder("-o", a.output, faults);
-  check_output_file("--json", a.json, faults);
-  check_output_file("--csv", a.csv, faults);
-  check_output_file("--profile", a.profile, faults);
-  if ((a.json == "-") + (a.csv == "-") + (a.profile == "-") > 1)
-    faults.add({"--json", "", "only one output can go to stdout", "files for the others"});
+  Faults& faults = console.faults;
   if (!a.profile.empty() && a.compare.empty())
     faults.add({"--profile", "", "needs a scenario whose constants it fits", "--compare SCENARIO"});
   LoadedScenario scenario;
@@ -160,31 +153,22 @@ Command import_command() {
       "  trainwatt import results/8xSMC-H100-SXM-80GB/llama2_70b_lora --json -\n"
       "  trainwatt import reference/mlperf_logs --compare scenarios/smc-llama2-70b-lora-8n.json -o out\n"
       "  trainwatt import mine/results --compare mine.json --profile mine-fitted.json",
-      {{"folder",
-        "DIR",
-        "a submission, a whole round, or any part of one down to a folder with result_*.txt",
-        &a->folder,
-        true,
-        {}},
-       {"--system", "NAME", "only this system (the name of its folder)", &a->system, false, {}},
-       {"--benchmark", "NAME", "only this benchmark", &a->benchmark, false, {}},
-       {"-o,--output",
-        "DIR",
-        "write import.json, runs.csv, findings.csv, table.txt and a figure of the power of each benchmark into DIR",
-        &a->output,
-        false,
-        {}},
-       {"--json", "FILE", "write everything as JSON; - is stdout, in place of the table", &a->json, false, {}},
-       {"--csv", "FILE", "write a row for each run; - is stdout, in place of the table", &a->csv, false, {}},
-       {"--compare", "SCENARIO", "simulate it and show it beside the runs on as many nodes", &a->compare, false, {}},
-       {"--profile",
-        "FILE",
-        "with --compare: write a scenario that overrides SCENARIO with constants of its software and cluster fitted "
-        "to the runs, each with its source; - is stdout, in place of the table",
-        &a->profile,
-        false,
-        {}},
-       {"-q,--quiet", "", "no progress bar and no remarks", &a->quiet, false, {}}},
+      {argument("folder", "DIR", "a submission, a whole round, or any part of one down to a folder with result_*.txt",
+                &a->folder),
+       option("--system", "NAME", "only this system (the name of its folder)", &a->system),
+       option("--benchmark", "NAME", "only this benchmark", &a->benchmark),
+       output_folder("-o,--output",
+                     "write import.json, runs.csv, findings.csv, table.txt and a figure of the power of each benchmark "
+                     "into DIR",
+                     &a->output),
+       json_file("everything", &a->json),
+       output_file("--csv", "write a row for each run; - is stdout, in place of the table", &a->csv),
+       option("--compare", "SCENARIO", "simulate it and show it beside the runs on as many nodes", &a->compare),
+       output_file("--profile",
+                   "with --compare: write a scenario that overrides SCENARIO with constants of its software and "
+                   "cluster fitted to the runs, each with its source; - is stdout, in place of the table",
+                   &a->profile),
+       quiet(&a->quiet)},
       [a](Console& console) { return run(*a, console); }};
 }
 

@@ -15,10 +15,9 @@ struct Arguments {
 };
 
 ExitCode run(const Arguments& a, Console& console) {
-  const std::string target = a.output.empty() ? (std::filesystem::path(a.folder) / "report.html").string() : a.output;
-  Faults faults;
-  check_output_file("-o", target, faults);
-  faults.throw_if_any();
+  const std::string target = a.output.empty() ? in_folder(a.folder, "report.html") : a.output;
+  check_output_file("-o", target, console.faults);
+  console.faults.throw_if_any();
   std::error_code ignored;
   const bool imported =
       std::filesystem::is_regular_file(std::filesystem::path(a.folder) / mlperf::kImportFile, ignored);
@@ -35,8 +34,8 @@ Command report_command() {
           "Makes one HTML page of a folder that run, sweep, validate or import wrote",
           "  trainwatt run scenarios/smc-llama2-70b-lora-8n.json -o out\n"
           "  trainwatt report out -o report.html",
-          {{"folder", "DIR", "folder made by run, sweep, validate or import with -o", &a->folder, true, {}},
-           {"-o,--output", "FILE", "the page; - is stdout (default: report.html in DIR)", &a->output, false, {}}},
+          {argument("folder", "DIR", "folder made by run, sweep, validate or import with -o", &a->folder),
+           option("-o,--output", "FILE", "the page; - is stdout (default: report.html in DIR)", &a->output)},
           [a](Console& console) { return run(*a, console); }};
 }
 

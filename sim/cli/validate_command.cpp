@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 
 #include "cli/command.hpp"
@@ -27,16 +26,11 @@ struct Arguments {
 };
 
 ExitCode run(const Arguments& a, Console& console) {
-  console.quiet = a.quiet;
-  Faults faults;
-  check_output_folder("-o", a.output, faults);
-  check_output_file("--json", a.json, faults);
-  check_output_file("--markdown", a.markdown, faults);
-  faults.throw_if_any();
+  console.faults.throw_if_any();
   std::vector<SuiteOutcome> suites;
   {
     Progress progress(console, "validating");
-    suites = validate(a.suites, {a.seed, a.runs, 1}, a.jobs > 0 ? a.jobs : default_jobs(), kDeadline_s,
+    suites = validate(a.suites, {a.seed, a.runs, 1}, workers(a.jobs), kDeadline_s,
                       [&](size_t done, size_t all) { progress.update(done, all); });
   }
   int code = 0;
@@ -53,12 +47,12 @@ ExitCode run(const Arguments& a, Console& console) {
                a.output, name, "Simulated against measured, suite " + suite.name, report::error_points(suite)))
         console.message(note);
     }
-    write_file((std::filesystem::path(a.output) / "validate.json").string(), report::suites_json(suites));
-    write_file((std::filesystem::path(a.output) / "validate.txt").string(), table);
+    write_file(in_folder(a.output, "validate.json"), report::suites_json(suites));
+    write_file(in_folder(a.output, "validate.txt"), table);
     report::Reproduction how{{"trainwatt", "validate"}, a.seed, a.runs, 1};
     how.command.insert(how.command.end(), a.suites.begin(), a.suites.end());
     how.command.insert(how.command.end(), {"-o", "out"});
-    write_file((std::filesystem::path(a.output) / "validate-inputs.json").string(), report::inputs_json(how, {}));
+    write_file(in_folder(a.output, "validate-inputs.json"), report::inputs_json(how, {}));
   }
   if (!a.json.empty()) write_output(console, a.json, report::suites_json(suites));
   if (!a.markdown.empty()) write_output(console, a.markdown, report::accuracy_markdown(suites));
@@ -76,15 +70,14 @@ Command validate_command() {
       "  trainwatt validate\n"
       "  trainwatt validate smc --json -\n"
       "  trainwatt validate smc-calibrated -o out",
-      {{"suite", "SUITE", "suites by name or file (default: all of reference/suites)", &a->suites, false, {}},
-       {"-o,--output", "DIR", "write validate.json, validate.txt and a figure a suite into DIR", &a->output, false, {}},
-       {"--json", "FILE", "write the rows as JSON; - is stdout, in place of the table", &a->json, false, {}},
-       {"--markdown", "FILE", "write the accuracy table of the README", &a->markdown, false, {}},
-       {"--seed", "N", "seed of all random draws (default 1)", &a->seed, false, {}},
-       {"--runs", "N", "seeded repetitions, at least those of the suite (default: as each scenario says, else 1)",
-        &a->runs, false, between(1, 1e6)},
-       {"--jobs", "N", "scenarios simulated at once (default: one a processor)", &a->jobs, false, between(1, 4096)},
-       {"-q,--quiet", "", "no progress bar and no remarks", &a->quiet, false, {}}},
+      {option("suite", "SUITE", "suites by name or file (default: all of reference/suites)", &a->suites),
+       output_folder("-o,--output", "write validate.json, validate.txt and a figure a suite into DIR", &a->output),
+       json_file("the rows", &a->json),
+       output_file("--markdown", "write the accuracy table of the README", &a->markdown), seed(&a->seed),
+       option("--runs", "N",
+              "seeded repetitions, at least those of the suite (default: as each scenario says, else 1)", &a->runs,
+              between(1, 1e6)),
+       jobs("scenarios simulated", &a->jobs), quiet(&a->quiet)},
       [a](Console& console) { return run(*a, console); }};
 }
 

@@ -59,6 +59,9 @@ void ReadContext::fault(std::string what, std::string allowed) const {
 namespace detail {
 namespace {
 
+// Of a plain number that states no bound of its own: samples, tokens, factors; nothing comes near.
+constexpr double kMostNumber = 1e18;
+
 std::string shown(const json& j) {
   std::string text = j.dump(-1, ' ', false, json::error_handler_t::replace);
   if (text.size() > 40) text = text.substr(0, 37) + "...";
@@ -104,7 +107,9 @@ bool read_integer(long long& out, const json& j, const ReadContext& c, long long
 bool read_number(double& out, const json& j, const ReadContext& c) {
   if (!j.is_number()) return c.fault(fmt::format("{} is not a number", shown(j))), false;
   const double v = j.get<double>();
-  if (!in_range(v, c, j, [](double x) { return fmt::format("{}", x); })) return false;
+  ReadContext bounded = c;
+  bounded.range.high = std::min(c.range.high, kMostNumber);
+  if (!in_range(v, bounded, j, [](double x) { return fmt::format("{:g}", x); })) return false;
   out = v;
   return true;
 }
@@ -231,7 +236,7 @@ json schema_of(const TypeInfo& type, const Range& range, json& definitions) {
       return {{"type", "string"}};
     case Kind::quantity:
       return {{"type", "string"},
-              {"pattern", "^ *[-+]?[0-9.]+([eE][-+]?[0-9]+)? *[A-Za-z]+( */ *[A-Za-z]+)? *$"},
+              {"pattern", "^ *-?[0-9.]+([eE][-+]?[0-9]+)? *[A-Za-z]+( */ *[A-Za-z]+)? *$"},
               {"examples", {std::string(type.dimension->example)}}};
     case Kind::choice:
       return {{"enum", type.choices}};

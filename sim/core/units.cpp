@@ -143,6 +143,28 @@ std::vector<std::string_view> output_units(const DimensionInfo& d) {
   return {d.si};
 }
 
+// What no machine, site or run comes near, in SI: beyond it arithmetic gives nonsense instead of answers. 0 is allowed
+// everywhere, and what is below `least` only then.
+struct Bounds {
+  std::string_view dimension;
+  double least, most;
+};
+constexpr Bounds kBounds[] = {{"time", 1e-15, 1e11},         // a femtosecond to 3,000 years
+                              {"energy", 1e-15, 1e21},       // twice what mankind uses in a year
+                              {"data size", 1e-3, 1e21},     // a zettabyte
+                              {"floating-point work", 1e-3, 1e30},
+                              {"current", 1e-9, 1e9},
+                              {"temperature", 0, 1e4},
+                              {"carbon", 1e-9, 1e15},
+                              {"money", 1e-9, 1e15},
+                              {"power", 1e-9, 1e13},         // what mankind uses is 2e13 W
+                              {"bandwidth", 1e-3, 1e18},
+                              {"computing rate", 1, 1e24},
+                              {"carbon intensity", 0, 1e-3},  // 3,600 kg/kWh
+                              {"energy price", 0, 1e-2},      // 36,000 USD/kWh
+                              {"frequency", 1e-9, 1e15},
+                              {"voltage", 1e-6, 1e7}};
+
 }  // namespace
 
 ParsedQuantity parse_quantity(std::string_view text, const DimensionInfo& wanted) {
@@ -158,7 +180,10 @@ ParsedQuantity parse_quantity(std::string_view text, const DimensionInfo& wanted
   if (unit->exponents != wanted.exponents)
     return {0, fmt::format("\"{}\" has the wrong dimension; {}", text, expected(wanted))};
   const double value = number * unit->factor;
-  if (!std::isfinite(value)) return {0, fmt::format("\"{}\" is too large; {}", text, expected(wanted))};
+  for (const Bounds& b : kBounds)
+    if (b.dimension == wanted.name && (!(std::abs(value) <= b.most) || (value != 0 && std::abs(value) < b.least)))
+      return {std::isfinite(value) ? value : 0,
+              fmt::format("\"{}\" is beyond what there is; allowed: {:g} to {:g} {}", text, b.least, b.most, wanted.si)};
   return {value, ""};
 }
 

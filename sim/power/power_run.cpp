@@ -109,6 +109,13 @@ GroupPower group_power(const Cluster& cluster, const Timeline& timeline, const N
   return power;
 }
 
+EnergyParts parts_of(const NodeParts& joules) {
+  EnergyParts parts{joules.gpus, {}};
+  for (size_t k = 0; k < kNodePartNames.size(); ++k)
+    parts.others[std::string(kNodePartNames[k])] = other_parts(joules)[k];
+  return parts;
+}
+
 std::optional<double> ratio(const Sum& energy, double time_s) {
   if (!(time_s > 0)) return std::nullopt;
   return energy.value() / time_s;
@@ -280,9 +287,7 @@ PowerRun integrate_power(const Cluster& cluster, const Timeline& timeline, const
   std::sort(run.nodes.begin(), run.nodes.end(),
             [](const NodePowerRun& a, const NodePowerRun& b) { return a.node < b.node; });
 
-  run.parts.gpus = parts_j.gpus;
-  for (size_t k = 0; k < kNodePartNames.size(); ++k)
-    run.parts.others[std::string(kNodePartNames[k])] = other_parts(parts_j)[k];
+  run.parts = parts_of(parts_j);
   integrate_buses(cluster, options, run);
 
   Sum dc_j, loss_j, ac_j;
@@ -329,24 +334,33 @@ JobEnergy job_energy(const Cluster& cluster, const Timeline& timeline, const Pow
   size_t node_count = 0;
   for (const NodeGroup& group : timeline.groups) node_count += group.nodes.size();
   Sum dc_j;
+  JobEnergy energy;
+  NodeParts parts_j;
   std::set<int> buses;
   for (const NodeGroup& group : timeline.groups) {
     const GroupPower power = group_power(cluster, timeline, group, limit, cap_of(options, group), node_count > 1);
+    const double group_j = power.dc.integral(from_s, to_s);
     double factors = 0;
     for (const int node : group.nodes) {
-      factors += spread_factor(cluster.node.power.spread, options.seed, node);
+      const double factor = spread_factor(cluster.node.power.spread, options.seed, node);
+      factors += factor;
+      energy.node_j[node] = group_j * factor;
       buses.insert(bus_of(cluster, node));
     }
-    dc_j.add(power.dc.integral(from_s, to_s) * factors);
+    parts_j.add(power.parts_j, factors);
+    dc_j.add(group_j * factors);
   }
+  energy.parts = parts_of(parts_j);
+  energy.nodes_dc_j = dc_j.value();
   const PowerDelivery& delivery = cluster.power_delivery;
   const LossLaw all = rectifier_law(delivery).times(static_cast<double>(buses.size()));
-  double loss_j = all.loss_j(dc_j.value(), to_s - from_s);
+  double loss_j = all.loss_j(energy.nodes_dc_j, to_s - from_s);
   for (const RectifierFailure& failure : options.failures) {  // no fixed loss any more
     const int gone = std::min(failure.count, bus_rectifiers(delivery));
     loss_j -= rectifier_law(delivery, gone).loss_j(0, std::max(0.0, to_s - std::max(from_s, failure.at_s)));
   }
-  return {dc_j.value(), std::max(0.0, loss_j)};
+  energy.rectifier_loss_j = std::max(0.0, loss_j);
+  return energy;
 }
 
 }  // namespace tw

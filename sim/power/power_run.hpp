@@ -110,6 +110,8 @@ PowerRun integrate_power(const Cluster& cluster, const Timeline& timeline, const
 // ratings. Equal to 1e-12.
 struct JobEnergy {
   double nodes_dc_j = 0, rectifier_loss_j = 0;
+  std::map<int, double> node_j;  // by node of the cluster
+  EnergyParts parts;             // inside the run, whatever the span
 };
 JobEnergy job_energy(const Cluster& cluster, const Timeline& timeline, const PowerOptions& options, double from_s,
                      double to_s);

@@ -63,7 +63,11 @@ void write_telemetry_sqlite(const std::string& path, const std::vector<Telemetry
 // where there is no conversion).
 std::string telemetry_csv(const std::vector<TelemetryRun>& runs, double interval_s);
 
-// By the ending of the name: .csv, else SQLite.
+// Readings that would be written.
+double telemetry_readings(const std::vector<TelemetryRun>& runs, double interval_s);
+
+// By the ending of the name: .csv, else SQLite. Readings are written as they are made. InputError where there would be
+// more than a billion.
 void write_telemetry(const std::string& path, const std::vector<TelemetryRun>& runs, double interval_s);
 
 }  // namespace tw

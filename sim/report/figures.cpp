@@ -2,16 +2,23 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cmath>
 #include <filesystem>
+#include <string_view>
+#include <tuple>
+#include <utility>
 
 #include "core/csv.hpp"
 #include "core/files.hpp"
+#include "core/text.hpp"
 
 extern char** environ;  // NOLINT: as POSIX has it
 
@@ -20,45 +27,97 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Runs gnuplot on plots/SCRIPT with arguments ARG1.. and without a shell. Empty when it did well.
-std::string run_gnuplot(const std::string& script, const std::vector<std::string>& arguments) {
+struct Drawn {
+  std::string picture, problem;
+};
+
+// Both ends of a pipe; what is left open is closed with it.
+struct Pipe {
+  int read = -1, write = -1;
+  Pipe() {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) == 0) read = ends[0], write = ends[1];
+  }
+  ~Pipe() {
+    close_one(read);
+    close_one(write);
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+  static void close_one(int& fd) {
+    if (fd >= 0) ::close(std::exchange(fd, -1));
+  }
+};
+
+// Reads both to their ends.
+void drain(Pipe& a, std::string& a_text, Pipe& b, std::string& b_text) {
+  std::array<char, 65536> buffer{};
+  while (a.read >= 0 || b.read >= 0) {
+    pollfd both[] = {{a.read, POLLIN, 0}, {b.read, POLLIN, 0}};
+    if (::poll(both, 2, -1) < 0 && errno != EINTR) return;
+    for (const auto& [pipe, text, ready] : {std::tuple{&a, &a_text, both[0].revents}, {&b, &b_text, both[1].revents}}) {
+      if (pipe->read < 0 || ready == 0) continue;
+      const ssize_t n = ::read(pipe->read, buffer.data(), buffer.size());
+      if (n > 0) text->append(buffer.data(), static_cast<size_t>(n));
+      if (n == 0 || (n < 0 && errno != EINTR)) Pipe::close_one(pipe->read);
+    }
+  }
+}
+
+// Runs gnuplot on plots/SCRIPT with arguments ARG1.. and without a shell. The picture comes back over a pipe, so that
+// files are written in our own way; its remarks are told only when it fails.
+Drawn run_gnuplot(const std::string& script, const std::string& format, const std::string& data,
+                  const std::vector<std::string>& arguments) {
   const auto path = find_input_file("plots/" + script, "");
-  if (!path) return fmt::format("plots/{} is missing; the figure was not drawn", script);
-  std::vector<std::string> words{"gnuplot", "-c", *path, fs::path(*path).parent_path().string()};
+  if (!path) return {"", fmt::format("plots/{} is missing; the figure was not drawn", script)};
+  std::vector<std::string> words{"gnuplot",     "-c", *path, fs::path(*path).parent_path().string(), format,
+                                 "/dev/stdout", data};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
+  Pipe out, remarks;
   posix_spawn_file_actions_t quiet;
   posix_spawn_file_actions_init(&quiet);
   posix_spawn_file_actions_addopen(&quiet, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&quiet, 1, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_adddup2(&quiet, out.write, 1);
+  posix_spawn_file_actions_adddup2(&quiet, remarks.write, 2);
   pid_t child = 0;
   const int failed = posix_spawnp(&child, "gnuplot", &quiet, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&quiet);
-  if (failed != 0) return "gnuplot is not installed: figures were not drawn; their data are in the CSV files";
+  if (failed != 0) return {"", "gnuplot is not installed: figures were not drawn; their data are in the CSV files"};
+  Pipe::close_one(out.write);
+  Pipe::close_one(remarks.write);
+  Drawn drawn;
+  std::string said;
+  drain(out, drawn.picture, remarks, said);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return "";
-  return fmt::format("gnuplot failed on {}; the figure was not drawn", script);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || drawn.picture.empty())
+    drawn.problem = fmt::format("gnuplot failed on {}; the figure was not drawn ({})", script,
+                                printable(said.substr(0, said.find_last_not_of('\n') + 1), 300));
+  return drawn;
+}
+
+// Curves without a name of their own get none when a browser hovers over them.
+std::string without_numbers(std::string svg) {
+  constexpr std::string_view opening = "<title>gnuplot_plot_", closing = "</title>";
+  for (size_t at = 0; (at = svg.find(opening, at)) != std::string::npos;) {
+    const size_t end = svg.find(closing, at);
+    if (end == std::string::npos) break;
+    svg.erase(at, end + closing.size() - at);
+  }
+  return svg;
 }
 
 // Draws once for each format; a figure appears whole or not at all.
-std::vector<std::string> draw(const std::string& script, const std::string& stem, std::vector<std::string> arguments) {
+std::vector<std::string> draw(const std::string& script, const std::string& stem,
+                              const std::vector<std::string>& arguments) {
   for (const char* format : {"svg", "png"}) {
-    const std::string target = fmt::format("{}.{}", stem, format);
-    const std::string partial = fmt::format("{}.{}.part", target, ::getpid());
-    std::vector<std::string> all{format, partial, stem + ".csv"};
-    all.insert(all.end(), arguments.begin(), arguments.end());
-    const std::string problem = run_gnuplot(script, all);
-    std::error_code error;
-    if (!problem.empty()) {
-      fs::remove(partial, error);
-      return {problem};
-    }
-    fs::rename(partial, target, error);
-    if (error) return {fmt::format("{} cannot be written ({})", target, error.message())};
+    Drawn drawn = run_gnuplot(script, format, stem + ".csv", arguments);
+    if (!drawn.problem.empty()) return {drawn.problem};
+    write_file(fmt::format("{}.{}", stem, format), without_numbers(std::move(drawn.picture)));
   }
   return {};
 }

@@ -82,7 +82,10 @@ const std::vector<OutputKey>& output_keys() {
       {"memory.capacity_bytes", "B", "what a GPU has"},
       {"memory.parts_bytes.*", "B", "the need by part: weights, gradients, optimizer, activations, workspace"},
 
-      {"run.time_to_train_s.mean", "s", "run_start to run_stop, mean over the seeded runs"},
+      {"run.status", "", "finished, or stopped: a failure of its power ended the run before its target"},
+      {"run.stopped_at_s", "s", "when it stopped; null for a run that reached its target"},
+      {"run.time_to_train_s.mean", "s",
+       "run_start to run_stop, mean over the seeded runs; null where one of them did not reach its target"},
       {"run.time_to_train_s.sd", "s", "its standard deviation; null for one run"},
       {"run.time_to_train_s.p5", "s", "quantile 0.05"},
       {"run.time_to_train_s.p50", "s", "median"},
@@ -132,7 +135,8 @@ const std::vector<OutputKey>& output_keys() {
       {"run.data.wait_s", "s", "mean wait of a step for it"},
       {"run.data.bottleneck", "", "what bounds data loading"},
 
-      {"runs.count", "1", "seeded runs that distributions are taken over"},
+      {"runs.count", "1", "seeded runs that distributions, energies and the power of nodes are taken over"},
+      {"runs.finished", "1", "of them reached their target"},
       {"runs.samples.*", "samples", "samples trained: mean, standard deviation, quantiles over the runs"},
       {"runs.total_dc_j.*", "J", "energy of nodes and network, the same"},
       {"runs.total_ac_j.*", "J", "energy of the AC side, the same"},

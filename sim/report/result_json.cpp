@@ -64,6 +64,7 @@ json spread_json(const Spread& s) {
 // What the seeded runs say together.
 json series_json(const SeriesResult& r) {
   return {{"count", r.count},
+          {"finished", r.finished},
           {"samples", spread_json(r.samples)},
           {"total_dc_j", spread_json(r.total_dc_j)},
           {"total_ac_j", spread_json(r.total_ac_j)},
@@ -107,7 +108,9 @@ json data_json(const DataResult& d) {
 
 json run_json(const RunResult& r) {
   const Distribution& t = r.time_to_train_s;
-  return {{"time_to_train_s",
+  return {{"status", r.status},
+          {"stopped_at_s", number(r.stopped_at_s)},
+          {"time_to_train_s",
            {{"mean", number(t.mean)},
             {"sd", number(t.sd)},
             {"p5", number(t.p5)},

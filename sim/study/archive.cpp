@@ -81,12 +81,12 @@ void fields(A& a, DataResult& r) {
 }
 template <class A>
 void fields(A& a, SeriesResult& r) {
-  a(r.count, r.samples, r.total_dc_j, r.total_ac_j, r.facility_j, r.kg_co2e, r.goodput, r.lost_s, r.official_dc_j,
+  a(r.count, r.finished, r.samples, r.total_dc_j, r.total_ac_j, r.facility_j, r.kg_co2e, r.goodput, r.lost_s, r.official_dc_j,
     r.rcp_factor, r.rcp_rule, r.half_width_pct, r.needed_1pct, r.needed_2pct, r.needed_5pct);
 }
 template <class A>
 void fields(A& a, RunResult& r) {
-  a(r.time_to_train_s, r.steps, r.samples, r.evaluations, r.eval_s, r.eval_first_s, r.init_s, r.first_step_s, r.wait_s,
+  a(r.status, r.stopped_at_s, r.time_to_train_s, r.steps, r.samples, r.evaluations, r.eval_s, r.eval_first_s, r.init_s, r.first_step_s, r.wait_s,
     r.checkpoint_s, r.lost_s, r.days_per_1T_tokens, r.target_samples, r.goodput, r.slow_s, r.days, r.tokens,
     r.days_per_1T_tokens_effective, r.checkpoints, r.failures, r.data);
 }

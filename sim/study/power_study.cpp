@@ -62,17 +62,53 @@ Maybe per(Maybe joules, double count) {
   return joules && count > 0 ? Maybe(*joules / count) : std::nullopt;
 }
 
+// What a run that ends early has done by then, counted in its timeline.
+void count_until_stop(SimulatedRun& run, const Timeline& timeline, double gbs) {
+  const std::vector<Restart> restarts = std::exchange(run.restarts, {});
+  run.steps = run.evaluations = run.checkpoints = 0;
+  run.wait_s = run.checkpoint_s = run.restart_s = run.rework_s = run.spare_s = run.useful_s = 0;
+  run.failures = {};
+  PhaseKind before = PhaseKind::before;
+  for (const Phase& phase : timeline.groups.front().phases) {
+    const double length_s = std::min(phase.end_s, timeline.run_end_s) - std::max(phase.begin_s, timeline.run_begin_s);
+    if (!(length_s > 0)) continue;
+    const bool begins = phase.kind != before, whole = phase.end_s < timeline.run_end_s;
+    before = phase.kind;
+    run.steps += phase.steps;
+    if (phase.kind == PhaseKind::wait) run.wait_s += length_s;
+    if (phase.kind == PhaseKind::checkpoint) run.checkpoint_s += length_s, run.checkpoints += whole ? 1 : 0;
+    if (phase.kind == PhaseKind::evaluation && whole && begins) ++run.evaluations;
+    if (phase.kind != PhaseKind::restart) continue;
+    run.restart_s += length_s;
+    if (!begins || run.restarts.size() == restarts.size()) continue;
+    const Restart& restart = restarts[run.restarts.size()];
+    run.restarts.push_back(restart);
+    run.steps = static_cast<double>(restart.steps);
+    run.rework_s += restart.rework_s, run.spare_s += restart.spare_s;
+    ++run.failures[static_cast<size_t>(restart.kind)];
+  }
+  for (const NodeGroup& group : timeline.groups)
+    if (group.role == "evaluate")
+      for (const Phase& phase : group.phases)
+        run.evaluations += phase.kind == PhaseKind::evaluation && phase.end_s < timeline.run_end_s ? 1 : 0;
+  run.samples = run.steps * gbs;
+}
+
 }  // namespace
 
-SuppliedRun supply(const Scenario& scenario, Timeline timeline, uint64_t seed) {
+SuppliedRun supply(const Scenario& scenario, SimulatedRun& simulated, uint64_t seed) {
   SuppliedRun run;
-  run.timeline = std::move(timeline);
+  run.timeline = std::move(simulated.timeline);
   run.options.seed = seed;
   std::vector<PowerFailure> failures = scenario.run.power_failures;
   std::stable_sort(failures.begin(), failures.end(),
                    [](const PowerFailure& a, const PowerFailure& b) { return a.at < b.at; });
   for (const PowerFailure& failure : failures) {
     if (run.stopped) break;
+    if (failure.at.value() >= run.timeline.run_end_s - run.timeline.run_begin_s) {
+      run.failures.push_back("it falls after the end of the run, which goes on unchanged");
+      continue;
+    }
     FailureOutcome outcome = fail_power(scenario.cluster, run.timeline, failure, run.options);
     run.timeline = std::move(outcome.timeline);
     run.options = outcome.options;
@@ -80,11 +116,12 @@ SuppliedRun supply(const Scenario& scenario, Timeline timeline, uint64_t seed) {
     run.lost_s += outcome.lost_s;
     run.failures.push_back(outcome.text());
   }
+  if (run.stopped) count_until_stop(simulated, run.timeline, scenario.plan.gbs);
   return run;
 }
 
 GridResult grid_view(const LoadedScenario& loaded, const SuppliedRun& supplied, const PowerRun& power,
-                     const RunModel& model, const EnergyResult& energy, double network_w, double samples) {
+                     const RunModel& model, const EnergyResult& energy, double network_w, double samples, double step_s) {
   const Scenario& s = loaded.scenario;
   GridResult g;
   const PiecewiseWatts facility_w = facility_power(s.cluster, s.site, power, network_w);
@@ -105,7 +142,7 @@ GridResult grid_view(const LoadedScenario& loaded, const SuppliedRun& supplied, 
   g.facility_per_token_j = per(energy.facility_j, tokens);
 
   g.step = step_power(s.cluster.node, model.spans, model.quiet, effective_limit(s.cluster.node, std::nullopt),
-                      power.nodes.size() > 1, limiter_sees_directions(model));
+                      power.nodes.size() > 1, limiter_sees_directions(model), step_s);
   // All nodes that train swing together; losses and cooling follow in proportion.
   const LossLaw law = s.site.pue_base == PueBase::ac ? rectifier_law(s.cluster.power_delivery) : LossLaw{};
   const double nodes = s.plan.nodes;

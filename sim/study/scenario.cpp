@@ -22,7 +22,8 @@ std::vector<Activity> used_activities(const Scenario& s) {
   using A = Activity;
   std::vector<Activity> used{A::idle, A::context, A::spin, A::collective};
   if (s.workload) {
-    for (const auto* mix : {&s.workload->activities, &s.workload->fixed_activities})
+    for (const auto* mix :
+         {&s.workload->activities, &s.workload->fixed_activities, &s.workload->evaluation_activities})
       for (const auto& [name, activity] : Choices<Activity>::table())
         if (mix->count(name) > 0) used.push_back(activity);
     return used;
@@ -127,7 +128,8 @@ void check_scenario(Scenario& s, const ReadContext& root) {
     std::vector<std::string> known;
     for (const auto& entry : Choices<Activity>::table()) known.push_back(entry.first);
     for (const auto& [key, mix] : {std::pair{"activities", &s.workload->activities},
-                                   std::pair{"fixed_activities", &s.workload->fixed_activities}}) {
+                                   std::pair{"fixed_activities", &s.workload->fixed_activities},
+                                   std::pair{"evaluation_activities", &s.workload->evaluation_activities}}) {
       double sum = 0;
       const ReadContext at = root.at("workload").at(key);
       for (const auto& [name, share] : *mix) {

@@ -58,6 +58,18 @@ MemoryResult memory_of(const Scenario& s) {
   return r;
 }
 
+// Visits of stages by micro-batches in one step: each is an event.
+constexpr double kMostVisits = 2e7;
+
+void check_size(const Scenario& s, int replicas) {
+  const double visits = 2.0 * s.plan.ga() * s.plan.pp * s.plan.vp * replicas;
+  if (s.network && visits > kMostVisits)
+    throw DoesNotFit(fmt::format(
+        "{}: a step of {} micro-batches is {:.2g} visits of stages; at most {:.0g} are simulated: a larger micro-batch "
+        "or a smaller global batch",
+        s.name, s.plan.ga(), visits, kMostVisits));
+}
+
 double sample_tokens(const Scenario& s) {
   return s.training ? static_cast<double>(s.training->sequence) : 1;
 }
@@ -165,8 +177,6 @@ void warn_about(Result& r, const LoadedScenario& loaded, const PowerRun& power) 
     r.warnings.push_back(
         fmt::format("{}: efficiencies are transferred from {}, not measured", a.name, a.transferred_from));
   for (const std::string& what : r.grid.failures) r.warnings.push_back("power failure: " + what);
-  if (r.grid.stopped)
-    r.warnings.push_back("the job stopped before its target; its time and energy are those up to that moment");
   const HostNoise& noise = s.cluster.hosts.noise;
   if (s.plan.nodes > 1 && noise.host_sigma <= 0 && noise.device_sigma <= 0 && noise.stalls_per_hour <= 0)
     r.warnings.push_back(
@@ -175,12 +185,27 @@ void warn_about(Result& r, const LoadedScenario& loaded, const PowerRun& power) 
       !rule_defined(s.cluster.fabric.network_rule, s.cluster.fabric))
     r.warnings.push_back(fmt::format("network power by {}: the cluster's rule, {}, is undefined for this fabric",
                                      choice_name(*s.network_rule), choice_name(s.cluster.fabric.network_rule)));
+  if (r.run.stopped_at_s)
+    r.warnings.push_back(fmt::format(
+        "the job stopped at {:.4g} s, before its target, after {:.0f} of {:.0f} samples: it has no time to train; its "
+        "energy is that up to then",
+        *r.run.stopped_at_s, r.run.samples.value_or(0), r.run.target_samples.value_or(0)));
+  if (r.series_of_runs.finished < r.series_of_runs.count)
+    r.warnings.push_back(fmt::format("{} of {} runs stopped before their target: together they have no time to train",
+                                     r.series_of_runs.count - r.series_of_runs.finished, r.series_of_runs.count));
   // The law between cap and speed is fitted at one limit; nothing was measured below it.
   if (a.board_limit < a.power.fitted_limit)
     r.warnings.push_back(fmt::format(
         "time and power under a cap of {} are an estimate: kernels lengthen with the dynamic power that is left to the "
         "-{:.2f}, fitted on burst against sustained rates at {}",
         to_text(a.board_limit), a.power.throttle_exponent, to_text(a.power.fitted_limit)));
+  if (const double mfu = r.step.mfu.value_or(0); mfu > 1)
+    r.warnings.push_back(fmt::format(
+        "an MFU of {:.2f} cannot be: the peaks of {} and its measured kernels do not belong together", mfu, a.name));
+  if (s.network && s.plan.tp > s.cluster.node.gpus * s.cluster.node.nvlink.nodes)
+    r.warnings.push_back(fmt::format("tensor parallelism of {} leaves the NVLink domain of {} GPUs: every layer waits "
+                                     "for the fabric",
+                                     s.plan.tp, s.cluster.node.gpus * s.cluster.node.nvlink.nodes));
   if (s.network && s.network->layers % (s.plan.pp * s.plan.vp) != 0)
     r.warnings.push_back(
         fmt::format("{} layers do not divide into {} chunks: uneven stages", s.network->layers, s.plan.pp * s.plan.vp));
@@ -212,6 +237,7 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   if (s.run.checkpoints) check_capacity(run_inputs(s).step, *s.run.checkpoints, s.name);
   RunInputs in = run_inputs(s);
   const int replicas = options.level >= 2 && s.network ? s.plan.dp : 1;
+  check_size(s, replicas);
   const Fabric fabric = build_fabric(s.cluster);
   // The nodes that train, then those that only evaluate.
   const std::vector<int> placed = place(fabric, s.placement, s.plan.nodes + s.plan.evaluation_nodes);
@@ -240,28 +266,38 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   NoisePools pools;
   const RunSeries whole{&s, &in, &model, engine, &placed, options.seed, runs, &pools};
   SimulatedRun run = play_one(whole, 0);
-  const SuppliedRun supplied = supply(s, std::move(run.timeline), options.seed);
+  const SuppliedRun supplied = supply(s, run, options.seed);
 
   r.step = step_of(s, run);
   r.run = run_result(s, in, model, run, supplied, r.step);
   const PowerRun power = integrate_power(s.cluster, supplied.timeline, supplied.options);
   fill_power(r, s, power, fabric, jobs);
-  const EnergyWindow window = run_window(power, r.power.network_w);
   const MlperfWindow& m = s.run.mlperf_v4_0;
-  // All runs, the first one included; times and scores of the result are taken over them.
-  const std::vector<RunSample> samples = play_series(whole, sample_of(s, run, supplied), options.workers);
-  r.series_of_runs = series_result(s, samples, r.power.network_w);
+  // All runs, the first one included: times, scores, energies and the power of nodes are taken over them.
+  PlayedRuns played;
+  add_sample(played, s, run, supplied);
+  play_series(played, whole, options.workers);
+  const bool several = played.samples.size() > 1;
+  r.series_of_runs = series_result(s, played, r.power.network_w);
   const double rcp = r.series_of_runs.rcp_factor.value_or(1);
-  r.run.time_to_train_s = time_distribution(s, samples, rcp);
-  const EnergyWindow scored =
-      mlperf_window(s.cluster, power, r.power.network_w, m.meter_before.value(), m.meter_after.value(), rcp);
-  const FacilityEnergy facility = facility_energy(s.site, window), scored_facility = facility_energy(s.site, scored);
+  r.run.time_to_train_s = time_distribution(s, played, rcp);
+  const EnergyWindow window = several ? mean_window(played, r.power.network_w) : run_window(power, r.power.network_w);
+  const FacilityEnergy facility = facility_energy(s.site, window);
   r.energy = energy_of(window, facility);
-  r.energy_mlperf_v4_0 = energy_of(scored, scored_facility);
-  r.carbon = {facility.kg_co2e, scored_facility.kg_co2e, s.site.carbon_intensity.value() * joules_per_kwh};
+  r.carbon = {facility.kg_co2e, {}, s.site.carbon_intensity.value() * joules_per_kwh};
+  if (played.finished()) {
+    const EnergyWindow scored =
+        several ? mean_mlperf_window(s, played, r.power.network_w, rcp)
+                : mlperf_window(s.cluster, power, r.power.network_w, m.meter_before.value(), m.meter_after.value(), rcp);
+    const FacilityEnergy scored_facility = facility_energy(s.site, scored);
+    r.energy_mlperf_v4_0 = energy_of(scored, scored_facility);
+    r.carbon.kg_co2e_mlperf_v4_0 = scored_facility.kg_co2e;
+  }
   r.cost["energy_usd"] = facility.cost;
-  r.grid = grid_view(loaded, supplied, power, model, r.energy, r.power.network_w.value(), run.samples);
+  r.grid = grid_view(loaded, supplied, power, model, r.energy, r.power.network_w.value_or(0),
+                     r.series_of_runs.samples.mean.value_or(run.samples), run.step_s);
   if (facility.kg_co2e_market) r.grid.kg_co2e_market = facility.kg_co2e_market;
+  if (several) take_means(r, played);
   // A figure needs no more than some ten thousand readings, however long the run.
   Meter meter = dc_meter;
   meter.interval_s = std::max(meter.interval_s, (power.run_end_s - power.run_begin_s) / 50000);
@@ -290,6 +326,9 @@ std::vector<Outcome> simulate_all(const std::vector<LoadedScenario>& scenarios, 
     Outcome o;
     if (answers[i].error.empty()) {
       o.result = from_bytes(answers[i].value);
+      // Its row says so, and so does the exit code.
+      if (o.result.series_of_runs.finished < o.result.series_of_runs.count)
+        o.exit_code = static_cast<int>(ExitCode::simulation_failed);
     } else {
       o.result.scenario = scenarios[i].scenario.name;
       o.result.error = answers[i].error;

@@ -105,6 +105,9 @@ void apply_changes(FabricBuilder& b) {
     const std::string& name = type.failed[i];
     const int v = f.vertex_named(name);
     if (v >= 0) {
+      if (f.vertices[static_cast<size_t>(v)].kind == VertexKind::node)
+        b.fault(fmt::format("/fabric/failed/{}", i), fmt::format("{} is a node, no switch or cable", name),
+                "leave a broken node out by \"placement\"");
       f.vertices[static_cast<size_t>(v)].failed = true;
       continue;
     }

@@ -63,8 +63,15 @@ TEST_CASE("a failed shelf: the bus sheds load, the run takes longer, and says so
       R"(/run/power_failures=[{"part": "shelf", "unit": 0, "count": 2, "at": "100 s", "policy": "trip"}])";
   const Result dark = result(k8, {trip});
   CHECK(dark.grid.stopped);
-  CHECK(*dark.run.time_to_train_s.mean == Approx(100));
+  CHECK(dark.run.status == "stopped");
+  CHECK(*dark.run.stopped_at_s == Approx(100));
+  CHECK_FALSE(dark.run.time_to_train_s.mean);
   CHECK(*dark.run.lost_s == Approx(100));
+  // Whole steps of the time since the first, and no energy of a run that goes on.
+  CHECK(*dark.run.samples > 0);
+  CHECK(*dark.run.samples < *base.run.samples);
+  CHECK(std::fmod(*dark.run.samples, 8) == 0);
+  CHECK(*dark.energy.nodes_dc_j == Approx(*base.energy.nodes_dc_j * 100 / *base.run.time_to_train_s.mean).epsilon(0.1));
 }
 
 TEST_CASE("one shelf carries two nodes: 2N in fact") {

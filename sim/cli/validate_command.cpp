@@ -20,7 +20,7 @@ namespace {
 
 struct Arguments {
   std::vector<std::string> suites;
-  std::string output, json, markdown;
+  std::string output, json, markdown, gaps;
   uint64_t seed = 1;
   int runs = 0, jobs = 0;
   bool quiet = false;
@@ -32,6 +32,7 @@ ExitCode run(const Arguments& a, Console& console) {
   check_output_folder("-o", a.output, faults);
   check_output_file("--json", a.json, faults);
   check_output_file("--markdown", a.markdown, faults);
+  check_output_file("--gaps", a.gaps, faults);
   faults.throw_if_any();
   std::vector<SuiteOutcome> suites;
   {
@@ -62,7 +63,11 @@ ExitCode run(const Arguments& a, Console& console) {
   }
   if (!a.json.empty()) write_output(console, a.json, report::suites_json(suites));
   if (!a.markdown.empty()) write_output(console, a.markdown, report::accuracy_markdown(suites));
-  if (a.json != "-" && a.markdown != "-") console.result(table);
+  if (!a.gaps.empty()) {
+    Faults none;
+    write_output(console, a.gaps, report::known_gaps_text(shrunk(load_known_gaps(none), suites)));
+  }
+  if (a.json != "-" && a.markdown != "-" && a.gaps != "-") console.result(table);
   return static_cast<ExitCode>(code);
 }
 
@@ -80,6 +85,12 @@ Command validate_command() {
        {"-o,--output", "DIR", "write validate.json, validate.txt and a figure a suite into DIR", &a->output, false, {}},
        {"--json", "FILE", "write the rows as JSON; - is stdout, in place of the table", &a->json, false, {}},
        {"--markdown", "FILE", "write the accuracy table of the README", &a->markdown, false, {}},
+       {"--gaps",
+        "FILE",
+        "write the known gaps, those that were closed left out, those that shrank shrunk",
+        &a->gaps,
+        false,
+        {}},
        {"--seed", "N", "seed of all random draws (default 1)", &a->seed, false, {}},
        {"--runs", "N", "seeded repetitions, at least those of the suite (default: as each scenario says, else 1)",
         &a->runs, false, between(1, 1e6)},

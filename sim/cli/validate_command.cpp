@@ -19,7 +19,7 @@ namespace {
 
 struct Arguments {
   std::vector<std::string> suites;
-  std::string output, json, markdown;
+  std::string output, json, markdown, gaps;
   uint64_t seed = 1;
   int runs = 0, jobs = 0;
   bool quiet = false;
@@ -56,7 +56,11 @@ ExitCode run(const Arguments& a, Console& console) {
   }
   if (!a.json.empty()) write_output(console, a.json, report::suites_json(suites));
   if (!a.markdown.empty()) write_output(console, a.markdown, report::accuracy_markdown(suites));
-  if (a.json != "-" && a.markdown != "-") console.result(table);
+  if (!a.gaps.empty()) {
+    Faults none;
+    write_output(console, a.gaps, report::known_gaps_text(shrunk(load_known_gaps(none), suites)));
+  }
+  if (a.json != "-" && a.markdown != "-" && a.gaps != "-") console.result(table);
   return static_cast<ExitCode>(code);
 }
 
@@ -73,7 +77,9 @@ Command validate_command() {
       {option("suite", "SUITE", "suites by name or file (default: all of reference/suites)", &a->suites),
        output_folder("-o,--output", "write validate.json, validate.txt and a figure a suite into DIR", &a->output),
        json_file("the rows", &a->json),
-       output_file("--markdown", "write the accuracy table of the README", &a->markdown), seed(&a->seed),
+       output_file("--markdown", "write the accuracy table of the README", &a->markdown),
+       output_file("--gaps", "write the known gaps, those that were closed left out, those that shrank shrunk", &a->gaps),
+       seed(&a->seed),
        option("--runs", "N",
               "seeded repetitions, at least those of the suite (default: as each scenario says, else 1)", &a->runs,
               between(1, 1e6)),

@@ -235,7 +235,7 @@ void write_benchmark(const fs::path& folder, const MlperfRuns& runs) {
   for (size_t i = 0; i < runs.runs.size(); ++i) {
     const Result& r = *runs.runs[i];
     const std::string name = fmt::format("result_{}", i);
-    write_file((folder / (name + ".txt")).string(), result_log({&s, &r.timeline, r.seed, r.grid.stopped, starts[i]}));
+    write_file((folder / (name + ".txt")).string(), result_log({&s, &r.timeline, r.seed, r.run.stopped_at_s.has_value(), starts[i]}));
     write_power(folder / "power" / name, s, r, starts[i]);
     samples.push_back(r.run.target_samples.value_or(r.run.samples.value_or(0)));
   }

@@ -295,6 +295,7 @@ std::string written(const json& j) {
 }
 
 std::string status(const RowOutcome& row) {
+  if (!row.row.refused.empty()) return "REFUSED";
   const auto met = row.met();
   if (!met) return "REPORTED";
   return *met ? "MET" : "NOT MET";
@@ -329,12 +330,27 @@ std::string suites_json(const std::vector<SuiteOutcome>& suites) {
                       {"bound_pct", number(r.row.bound_pct)},
                       {"status", status(r)},
                       {"known_gap_pct", number(r.known_gap_pct)},
+                      {"null_predicted", number(r.null_predicted)},
+                      {"null_error_pct", number(r.null_error_pct)},
+                      {"counted", r.row.counted},
+                      {"group", r.row.group},
+                      {"refused", r.row.refused},
                       {"source", r.row.source}});
     }
+    json means = json::array();
+    for (const MeanOutcome& m : suite.means)
+      means.push_back({{"name", m.name},
+                       {"value", number(m.value)},
+                       {"bound", number(m.bound)},
+                       {"known_gap", number(m.known)},
+                       {"null_value", number(m.null_value)},
+                       {"rows", m.rows}});
     all.push_back({{"name", suite.name},
                    {"rows", rows},
+                   {"means", means},
                    {"mape_pct",
                     {{"fitted", number(suite.mape_pct(RowKind::fitted))},
+                     {"in_view", number(suite.mape_pct(RowKind::in_view))},
                      {"predicted", number(suite.mape_pct(RowKind::predicted))}}},
                    {"errors", suite.errors}});
   }

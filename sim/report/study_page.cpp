@@ -164,8 +164,10 @@ std::string validation_page(const std::string& folder, const json& suites, const
     const std::string name = suite.value("name", "");
     size_t met = 0, not_met = 0;
     std::string groups;
-    for (const auto& [kind, title] :
-         {std::pair{"predicted", "Predicted rows"}, {"fitted", "Fitted rows"}, {"given", "Given rows"}}) {
+    for (const auto& [kind, title] : {std::pair{"predicted", "Predicted rows"},
+                                      {"in_view", "Rows in view while a form was chosen"},
+                                      {"fitted", "Fitted rows"},
+                                      {"given", "Given rows"}}) {
       std::vector<Cells> rows;
       for (size_t k = 0; k < suite.at("rows").size(); ++k) {
         const json& r = suite.at("rows")[k];

@@ -1,5 +1,4 @@
-#include "power/lab_phases.hpp"
-
+// The board's watts against the laboratory's duty cycles; its steady phases are suite gpu-lab-power.
 #include <catch2/catch.hpp>
 
 #include "core/csv.hpp"
@@ -8,24 +7,6 @@
 #include "reference_cluster.hpp"
 
 using namespace tw;
-
-TEST_CASE("every power phase of the lab within 5 percent") {
-  const CsvTable table = CsvTable::load(test::reference_file("gpu_lab/power.csv"));
-  size_t rows = 0;
-  for (size_t i = 0; i < table.rows(); ++i) {
-    const std::string phase = table.text(i, "phase");
-    const auto mix = lab_phase(phase, table.number(i, "iterations_per_s").value_or(0));
-    INFO(table.text(i, "gpu") << " " << phase);
-    REQUIRE(mix.has_value());
-    Accelerator board = test::board(table.text(i, "gpu") == "H100" ? "gpu-h100-sxm.json" : "gpu-h200.json");
-    board.power = with_toggling(board.power, mix->toggling);
-    // In spin_in_all_reduce only the first GPU spins; its mean is blank.
-    const double measured_w = table.number(i, "watts_mean").value_or(std::stod(table.text(i, "watts_each")));
-    CHECK(board_power(board, mix->shares, board.board_limit).watts == Approx(measured_w).epsilon(0.05));
-    ++rows;
-  }
-  CHECK(rows == table.rows());
-}
 
 TEST_CASE("duty rows: uncapped watts within the spread of the lab's boards") {
   // Two boards of one row differ by up to 20 %, and shares below 0.2 are uncertain by 10 % (the lab's README).

@@ -291,7 +291,7 @@ std::vector<std::vector<int>> by_domain(const Fabric& fabric, const std::vector<
 }
 
 bool covers_torus(const Fabric& fabric, const std::vector<Rank>& ranks) {
-  if (fabric.type.kind != "torus" || fabric.nodes_per_domain > 1 ||
+  if (fabric.type.dimensions.empty() || fabric.nodes_per_domain > 1 ||
       ranks.size() != static_cast<size_t>(fabric.node_count))
     return false;
   for (size_t r = 0; r < ranks.size(); ++r)

@@ -1,13 +1,14 @@
 #include "power/bus.hpp"
 
 #include "power/loss_law.hpp"
+#include "topology/fabric_kind.hpp"
 
 namespace tw {
 
 int bus_of(const Cluster& cluster, int node) {
   const int per_bus = cluster.power_delivery.nodes_per_bus;
-  if (cluster.fabric.kind == "torus") return node / per_bus;  // has no units
-  const int per_unit = cluster.fabric.nodes_per_unit;
+  const int per_unit = kind_of(cluster.fabric).nodes_per_unit(cluster.fabric);
+  if (per_unit == 0) return node / per_bus;
   const int buses_per_unit = (per_unit + per_bus - 1) / per_bus;
   return node / per_unit * buses_per_unit + node % per_unit / per_bus;
 }

@@ -6,6 +6,7 @@
 
 #include "power/bus.hpp"
 #include "power/node_power.hpp"
+#include "topology/fabric_kind.hpp"
 
 namespace tw {
 
@@ -43,7 +44,8 @@ void check_power(const Cluster& cluster, const std::vector<Activity>& used, cons
         .fault("fans without the heat at which they run at full speed", "example: \"fan_full_heat\": \"10 kW\"");
   const SwitchType& type = cluster.fabric.switches;
   const ReadContext switch_at = at.at("fabric").at("switch");
-  const bool switched = cluster.fabric.kind != "torus" && cluster.fabric.spines > 0;
+  const FabricKind* const kind = find_kind(cluster.fabric.kind);
+  const bool switched = kind != nullptr && kind->own_switches && kind->levels(cluster.fabric) != 1;
   if (!(type.nameplate.value() > 0) && type.power.model == SwitchPowerModel::nameplate && switched)
     switch_at.at("nameplate").fault("no watts", "example: \"nameplate\": \"1610 W\"");
   if (type.power.model != SwitchPowerModel::nameplate) {

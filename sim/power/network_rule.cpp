@@ -6,6 +6,7 @@
 
 #include "core/sum.hpp"
 #include "topology/fabric.hpp"
+#include "topology/fabric_kind.hpp"
 
 namespace tw {
 namespace {
@@ -183,8 +184,8 @@ Shares shares_of(NetworkRule rule, const Fabric& fabric, const std::vector<Netwo
 }  // namespace
 
 bool rule_defined(NetworkRule rule, const FabricType& type) {
-  return rule != NetworkRule::as_published ||
-         (type.kind == "scalable_units" && type.leaves_per_unit > 0 && type.spines > 0);
+  const FabricKind* const kind = find_kind(type.kind);
+  return rule != NetworkRule::as_published || (kind != nullptr && kind->levels(type) == 2 && type.spine_groups == 1);
 }
 
 std::vector<int> switches_reached(const Fabric& fabric, const NetworkJob& job) {

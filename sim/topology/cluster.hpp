@@ -115,7 +115,8 @@ struct CableChange {
   static void describe(Description<CableChange>& d);
 };
 
-// The training fabric between nodes. `kind` names a generator (fabric_kinds() in builder.hpp); each uses some keys.
+// The training fabric between nodes: a union that `kind` tells apart. Each kind reads keys of its own (fabric_kind.hpp)
+// and refuses those of others.
 struct FabricType {
   std::string kind = "scalable_units";
   int units = 1;

@@ -217,7 +217,7 @@ TEST_CASE("a job does not reach what no shortest way between its nodes needs") {
 }
 
 TEST_CASE("jobs that fill Eos share the switches that they reach") {
-  const Cluster cluster = load<Cluster>(test::source_folder() + "/topologies/eos-h100.json");
+  const Cluster cluster = load<Cluster>(source_folder() + "/topologies/eos-h100.json");
   const Fabric fabric = build_fabric(cluster);
   for (const int size : {8, 64, 576}) {
     std::vector<NetworkJob> jobs;

@@ -6,6 +6,7 @@
 
 #include "cli/command.hpp"
 #include "cli/outputs.hpp"
+#include "core/text.hpp"
 #include "network/collective.hpp"
 #include "network/message_level.hpp"
 #include "network/process.hpp"
@@ -16,7 +17,6 @@
 namespace tw::cli {
 namespace {
 
-using network::Algorithm;
 using network::Operation;
 
 struct Arguments {
@@ -37,6 +37,13 @@ std::vector<network::Rank> first_ranks(const Fabric& fabric, Placement placement
   return ranks;
 }
 
+// What was chosen, for the levels that play one algorithm.
+network::CollectiveOptions chosen(network::CollectiveOptions options, const network::CollectiveCost& cost) {
+  options.algorithm = cost.algorithm;
+  if (!cost.inside_domain) options.protocol = cost.protocol;
+  return options;
+}
+
 // Rings of r ranks send r^2 messages an adapter: beyond this a person waits.
 constexpr int kMostMessageRanks = 256;
 
@@ -52,8 +59,9 @@ ExitCode simulate(const Arguments& a, const Fabric& fabric, const network::Colle
       costs.size(),
       [&](size_t i) {
         const network::CollectiveCost& c = costs[i];
-        const double time_s = a.level == 2 ? network::load_level_s(fabric, c)
-                                           : network::message_level_s(fabric, c.operation, ranks, c.bytes, options);
+        const double time_s = a.level == 2
+                                  ? network::load_level_s(fabric, c)
+                                  : network::message_level_s(fabric, c.operation, ranks, c.bytes, chosen(options, c));
         return fmt::format("{:.17g}", time_s);
       },
       children);
@@ -72,8 +80,11 @@ ExitCode simulate(const Arguments& a, const Fabric& fabric, const network::Colle
 ExitCode run(const Arguments& a, Console& console) {
   Faults& faults = console.faults;
   network::CollectiveOptions options = a.options;
-  options.nvls = options.nvls || options.algorithm == Algorithm::nvls;
-  options.sharp = options.sharp || options.algorithm == Algorithm::sharp;
+  const auto known = network::algorithm_names(*options.known);
+  if (std::find(known.begin(), known.end(), options.algorithm) == known.end())
+    faults.add({"--algorithm", "", fmt::format("unknown choice \"{}\"", options.algorithm), suggest(options.algorithm, known)});
+  options.nvls = options.nvls || options.algorithm == "nvls";
+  options.sharp = options.sharp || options.algorithm == "sharp";
   const std::vector<double> sizes = a.sizes.empty() ? network::doubling_sizes() : a.sizes;
   const Cluster cluster = load_cluster(a.cluster, a.set, faults);
   const long most = static_cast<long>(cluster.nodes()) * cluster.node.gpus;
@@ -133,7 +144,7 @@ Command collective_command() {
        option("--ranks", "N", "accelerators, filled node by node (default: all of the cluster)", &a->ranks,
               between(2, 1e8)),
        option("--algorithm", "NAME", "auto (default), ring, tree, hierarchical, nvls, sharp or direct",
-              choice(a->options.algorithm)),
+              &a->options.algorithm),
        option("--protocol", "NAME", "auto (default), ll, ll128 or simple", choice(a->options.protocol)),
        flag("--nvls", "reduction in the NVLink switches may be used", &a->options.nvls),
        flag("--sharp", "reduction in the network switches may be used", &a->options.sharp),

@@ -64,10 +64,11 @@ class Hall {
   };
 
   double network_w(int nodes) const {
-    const auto w = network_power_w(s_.network_rule, fabric_, place(fabric_, s_.placement, nodes + s_.plan.evaluation_nodes));
+    const auto w = network_power_w(*s_.network_rule, fabric_,
+                                   {{place(fabric_, s_.placement, nodes + s_.plan.evaluation_nodes), {}}});
     if (!w)
       throw InputError({{base_.file, "/network_rule",
-                         fmt::format("{} does not say what the switches of {} draw", choice_name(s_.network_rule),
+                         fmt::format("{} does not say what the switches of {} draw", choice_name(*s_.network_rule),
                                      s_.cluster.name),
                          "as_stated or whole_switches: a hall feeds its switches, too"}});
     return *w;

@@ -299,10 +299,16 @@ class LimitPruning {
   double bus_w(const PlanCandidate& c) const {
     return c.node_w * std::min(c.plan.nodes, s_.cluster.power_delivery.nodes_per_bus);
   }
+  // Before anything is simulated no traffic is known, which by_load asks for: then by ports.
+  double network_w(int nodes) const {
+    const std::vector<NetworkJob> job{{place(fabric_, s_.placement, nodes), {}}};
+    const auto w = network_power_w(*s_.network_rule, fabric_, job);
+    return w ? *w : network_power_w(NetworkRule::as_stated, fabric_, job).value();
+  }
   double facility_w(const PlanCandidate& c) {
     const auto [at, fresh] = network_w_.try_emplace(c.plan.nodes, 0.0);
     if (fresh)
-      at->second = network_power_w(s_.network_rule, fabric_, place(fabric_, s_.placement, c.plan.nodes)).value_or(0);
+      at->second = network_w(c.plan.nodes);
     return (c.plan.nodes * c.node_w + at->second) * s_.site.pue;
   }
   const Scenario& s_;

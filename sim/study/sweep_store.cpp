@@ -30,7 +30,7 @@ CREATE VIEW outputs AS SELECT points.point AS point, substr(t.fullkey, 3) AS nam
   FROM points, json_tree(points.result) AS t WHERE t.atom IS NOT NULL;
 )";
 
-constexpr size_t kMostPoints = 1000000;  // of a study
+constexpr size_t kMostStoredPoints = 1000000;  // of a study
 
 template <class Work>
 auto guarded(const std::string& path, const Work& work) {
@@ -130,7 +130,7 @@ StoredStudy SweepStore::about() const {
       if (key == "study") s.canonical = value;
       if (key == "columns") s.columns = json::parse(value).get<std::vector<std::string>>();
       if (key == "points") s.points = std::stoull(value);
-      if (s.points > kMostPoints) throw std::out_of_range("points");
+      if (s.points > kMostStoredPoints) throw std::out_of_range("points");
       if (key == "shard") s.shard = value;
     }
     return s;

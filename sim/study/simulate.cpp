@@ -67,9 +67,10 @@ StepResult step_of(const Scenario& s, const SimulatedRun& run) {
   if (s.network) {
     r.tokens_per_s = *r.samples_per_s * sample_tokens(s);
     const Accelerator& a = s.cluster.node.accelerator;
-    const double peak = s.training->precision == Precision::fp8 ? a.peak_fp8.value() : a.peak_bf16.value();
+    const FlopRate peaks[] = {a.peak_fp32, a.peak_bf16, a.peak_fp8};  // by Precision
+    const double peak = peaks[static_cast<size_t>(s.training->precision)].value();
     const double gpus = static_cast<double>(s.plan.nodes) * s.cluster.node.gpus;
-    r.mfu = model_flops_per_sample(*s.network, *s.training) * *r.samples_per_s / (gpus * peak);
+    if (peak > 0) r.mfu = model_flops_per_sample(*s.network, *s.training) * *r.samples_per_s / (gpus * peak);
   }
   return r;
 }

@@ -197,3 +197,14 @@ TEST_CASE("untied embeddings are two tables, also on one stage") {
   CHECK(with.optimizer - without.optimizer == Approx(12 * table));
   CHECK(with.weights - without.weights == Approx(2 * table));
 }
+
+TEST_CASE("adapters under ZeRO-3: the frozen base is gathered, too") {
+  Case c;
+  c.network = load<Architecture>("models/networks/llama2-70b.json");
+  c.training.sequence = 8192, c.training.lora = Lora{};
+  c.plan.tp = 4, c.plan.dp = 16, c.plan.gbs = 16, c.plan.sharding = Sharding::zero3;
+  c.layers = {80};
+  const auto groups = c.groups();
+  CHECK(gathered_bytes(groups, 0).total() / 1e9 == Approx(34.5).epsilon(0.002));
+  CHECK(trained_parameters(groups, 0).total() < 1e-3 * gathered_bytes(groups, 0).total());
+}

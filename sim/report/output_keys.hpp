@@ -5,15 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "core/outputs.hpp"
+
 namespace tw::report {
 
-// `path` as in the columns of sweep.csv: "step.time_s". A list element is "[]", any key of a map "*":
-// "power.per_node[].mean_w", "memory.parts_bytes.*". `unit` is empty for texts and "1" for ratios.
-struct OutputKey {
-  const char* path;
-  const char* unit;
-  const char* meaning;
-};
+// In the order of the result; described where they are computed.
 const std::vector<OutputKey>& output_keys();
 
 // The entry that stands for a path, whose list indices may be numbers; null when there is none.

@@ -10,9 +10,6 @@
 
 namespace tw::report {
 
-// What a study keeps of a result: its JSON without the list of nodes.
-std::string point_json(const Result& result);
-
 // Finished points in order. Outputs are named by the path of their keys ("step.time_s", "power.node_dc_w.mean"), in the
 // order of the contract; lists and texts are left out. A value that does not apply has an empty text.
 struct SweepTable {

@@ -12,7 +12,7 @@
 #include "core/document.hpp"
 #include "network/preload.hpp"
 #include "network/process.hpp"
-#include "study/archive.hpp"
+#include "study/result.hpp"
 #include "study/fitting_plans.hpp"
 #include "study/plan_estimate.hpp"
 #include "topology/placement.hpp"

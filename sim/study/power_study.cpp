@@ -108,7 +108,7 @@ GridResult grid_view(const LoadedScenario& loaded, const SuppliedRun& supplied, 
                       power.nodes.size() > 1, limiter_sees_directions(model));
   // All nodes that train swing together; losses and cooling follow in proportion.
   const double base = s.site.pue_base == PueBase::ac ? 1 + s.cluster.power_delivery.rectifier.proportional_loss : 1;
-  g.step_swing_w = (g.step.most_w() - g.step.least_w()) * s.plan.nodes * base * s.site.pue;
+  g.facility.step_swing_w = (g.step.most_w() - g.step.least_w()) * s.plan.nodes * base * s.site.pue;
   g.hourly = hourly_view(loaded, power, facility_w);
   return g;
 }

@@ -13,7 +13,7 @@
 #include "power/power_run.hpp"
 #include "run/run_model.hpp"
 #include "step/shape_warnings.hpp"
-#include "study/archive.hpp"
+#include "study/result.hpp"
 #include "study/fitting_plans.hpp"
 #include "study/power_study.hpp"
 #include "study/reference_rows.hpp"

@@ -16,6 +16,9 @@
 
 namespace tw {
 
+template <class T>
+class Outputs;  // core/outputs.hpp
+
 // fitted: a constant of some profile was fitted on it; predicted: none was; given: an input, or what follows from
 // inputs alone.
 enum class RowKind { fitted, predicted, given };
@@ -65,11 +68,6 @@ struct KnownGaps {
   static void describe(Description<KnownGaps>& d);
 };
 
-// The value of a named quantity of a result, in SI; absent where it does not apply. `rule` chooses among the
-// apportionments of network_w; empty: the rule of the scenario.
-Maybe result_quantity(const Result& result, const std::string& quantity, const std::string& rule = "");
-// All names that result_quantity() knows, with their units.
-const std::vector<std::pair<std::string, std::string>>& quantity_units();
 // 100 * (predicted - measured) / measured; 0 when both are 0, absent when only measured is 0 or predicted is absent.
 Maybe error_pct(Maybe predicted, double measured);
 
@@ -82,6 +80,7 @@ struct RowOutcome {
   std::optional<bool> met() const;
   // Misses its bound, and by more than the known gap.
   bool worse_than_known() const;
+  static void describe(Outputs<RowOutcome>& d);
 };
 
 struct SuiteOutcome {
@@ -93,6 +92,7 @@ struct SuiteOutcome {
   Maybe step_mape_bound_pct, run_mape_bound_pct;
   // Mean absolute error of the rows of a kind, in percent; absent when there are none. `quantity` empty: of all.
   Maybe mape_pct(RowKind kind, const std::string& quantity = "") const;
+  static void describe(Outputs<SuiteOutcome>& d);
 };
 
 // Names of the suites in reference/suites/, sorted.

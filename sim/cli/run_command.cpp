@@ -57,11 +57,7 @@ void write_folder(const Console& console, const Arguments& a, const std::vector<
   write_file(in_folder("results.csv"), report::results_csv(outcomes));
   write_file(in_folder("table.txt"), table);
   write_file(in_folder("inputs.json"), report::inputs_json(reproduction(a), scenarios));
-  std::vector<std::string> notes;
-  const auto note = [&](const std::vector<std::string>& more) {
-    for (const std::string& text : more)
-      if (std::find(notes.begin(), notes.end(), text) == notes.end()) notes.push_back(text);
-  };
+  report::Figures figures;
   std::string drawn;  // scenarios of one cluster share its drawing
   for (size_t i = 0; i < outcomes.size(); ++i)
     if (outcomes[i].result.error.empty()) {
@@ -73,14 +69,14 @@ void write_folder(const Console& console, const Arguments& a, const std::vector<
                      svg);
         drawn = svg;
       }
-      note(report::power_figure(folder, scenarios[i].scenario, outcomes[i].result));
-      note(report::step_power_figure(folder, outcomes[i].result));
-      note(report::energy_flow_figure(folder, outcomes[i].result));
+      figures.add(report::power_figure(folder, scenarios[i].scenario, outcomes[i].result));
+      figures.add(report::step_power_figure(folder, outcomes[i].result));
+      figures.add(report::energy_flow_figure(folder, outcomes[i].result));
     }
-  note(report::step_breakdown_figure(folder, outcomes));
-  note(
+  figures.add(report::step_breakdown_figure(folder, outcomes));
+  figures.add(
       report::error_figure(folder, "predicted-measured", "Simulated against measured", report::error_points(outcomes)));
-  for (const std::string& text : notes) console.message(text);
+  for (const std::string& text : report::draw(std::move(figures))) console.message(text);
 }
 
 // Readings of every node, bus, rectifier and switch of the runs that succeeded.

@@ -47,12 +47,11 @@ ExitCode run(const Arguments& a, Console& console) {
     table += report::suite_table(suite);
   }
   if (!a.output.empty()) {
-    for (const SuiteOutcome& suite : suites) {
-      const std::string name = "predicted-measured-" + suite.name;
-      for (const std::string& note : report::error_figure(
-               a.output, name, "Simulated against measured, suite " + suite.name, report::error_points(suite)))
-        console.message(note);
-    }
+    report::Figures figures;
+    for (const SuiteOutcome& suite : suites)
+      figures.add(report::error_figure(a.output, "predicted-measured-" + suite.name,
+                                       "Simulated against measured, suite " + suite.name, report::error_points(suite)));
+    for (const std::string& note : report::draw(std::move(figures))) console.message(note);
     write_file((std::filesystem::path(a.output) / "validate.json").string(), report::suites_json(suites));
     write_file((std::filesystem::path(a.output) / "validate.txt").string(), table);
     report::Reproduction how{{"trainwatt", "validate"}, a.seed, a.runs, 1};

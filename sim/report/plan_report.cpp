@@ -10,6 +10,7 @@
 
 #include "core/outputs.hpp"
 #include "report/numbers.hpp"
+#include "report/result_json.hpp"
 
 namespace tw::report {
 namespace {
@@ -194,7 +195,7 @@ std::string plan_json(const PlanSearch& s, const std::string& scenario) {
                               {"estimated_step_s", s.too_large[i].step_s},
                               {"memory_bytes", s.too_large[i].memory_bytes}});
   }
-  return j.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  return json_text(j);
 }
 
 std::string plan_scenario(const PlanCandidate& c, const std::string& use, const std::string& name) {
@@ -215,7 +216,7 @@ std::string plan_scenario(const PlanCandidate& c, const std::string& use, const 
                   {"training", {{"recompute", choice_name(c.recompute)}}},
                   // What was measured belongs to the plan it was measured with.
                   {"reference", nullptr}};
-  return j.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  return json_text(j);
 }
 
 }  // namespace tw::report

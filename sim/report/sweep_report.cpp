@@ -118,7 +118,7 @@ std::string sweep_table(const Study& study, const SweepTable& t, size_t most) {
   return out;
 }
 
-std::vector<std::string> step_breakdown_figure(const std::string& folder, const std::vector<Outcome>& outcomes) {
+Figures step_breakdown_figure(const std::string& folder, const std::vector<Outcome>& outcomes) {
   Study study;
   study.name = "step-breakdown";
   StudyFigure figure;
@@ -145,7 +145,7 @@ std::vector<std::string> step_breakdown_figure(const std::string& folder, const 
   return study_figures(folder, study, CsvTable::parse(text, "step-breakdown"));
 }
 
-std::vector<std::string> sweep_figures(const std::string& folder, const Study& study, const SweepTable& t) {
+Figures sweep_figures(const std::string& folder, const Study& study, const SweepTable& t) {
   return study_figures(folder, study, CsvTable::parse(sweep_csv(t), "sweep.csv"));
 }
 

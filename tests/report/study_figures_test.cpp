@@ -70,7 +70,7 @@ TEST_CASE("every kind of figure is drawn from a table, with its data beside it")
                    figure(FigureKind::breakdown, "/plan/nodes", "step.breakdown_s", "/site"),
                    figure(FigureKind::line, "/plan/nodes", "no.such_key")};
   study.figures[0].title = "It's a \"title\" with 'quotes', commas; and `more`";
-  const auto notes = study_figures(folder.path.string(), study, CsvTable::parse(kTable, "sweep.csv"));
+  const auto notes = draw(study_figures(folder.path.string(), study, CsvTable::parse(kTable, "sweep.csv")));
   REQUIRE(notes.size() == 1);
   CHECK_THAT(notes[0], Catch::Contains("figure 7"));
   for (int k = 1; k <= 6; ++k)
@@ -104,10 +104,10 @@ TEST_CASE("axes read times and units; columns are shown in units that fit") {
   Study study;
   study.name = "hours";
   study.figures = {figure(FigureKind::line, "/run/start", "carbon.kg_co2e")};
-  CHECK(study_figures(folder.path.string(), study,
-                      CsvTable::parse("point,/run/start,carbon.kg_co2e\n0,2025-06-02T22:00+02:00,5\n"
-                                      "1,2025-06-03T01:00+02:00,4\n",
-                                      "sweep.csv"))
+  CHECK(draw(study_figures(folder.path.string(), study,
+                           CsvTable::parse("point,/run/start,carbon.kg_co2e\n0,2025-06-02T22:00+02:00,5\n"
+                                           "1,2025-06-03T01:00+02:00,4\n",
+                                           "sweep.csv")))
             .empty());
   const CsvTable data = CsvTable::load(folder / "hours-1.csv");
   CHECK(data.value(0, "x") == 22);

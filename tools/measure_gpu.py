@@ -58,6 +58,11 @@ COLUMNS = {
     "interference": "gpu,case,gemm_8192_bf16_s,all_reduce_256MiB_2ranks_s,watts_mean",
     "interference_tp": "gpu,ranks,kernel,collective,bytes,kernel_alone_s,kernel_both_s,collective_alone_s,collective_both_s,"
                        "watts_mean",
+    "few_rows": "gpu,m,n,k,bf16_s,fp8_e4m3_s",
+    "grouped": "gpu,experts,rows_each,n,k,form,seconds,loop_s",
+    "permutation": "gpu,op,tokens,hidden,experts,top_k,bytes_read_plus_written,seconds,kernels,host_s",
+    "attention_long": "gpu,backend,heads,seq,head_dim,fwd_s,bwd_s",
+    "send_recv": "gpu,ranks,case,bytes,seconds,host_s",
     "train_steps": "id,gpu,gpus,parallel,tp,pp,vp,dp,schedule,layers,hidden,heads,kv_heads,ffn,seq,micro_batch,microbatches,"
                    "lora_rank,frozen_base,step_s,step_s_p95,fwd_s,watts_each,watts_mean,peak_mem_bytes",
 }
@@ -1678,6 +1683,132 @@ def section_interference(ctx):
                     kernel_both_s=both[0], collective_alone_s=talk_alone, collective_both_s=both[1], watts_mean=both[2])
 
 
+# ---------------------------------------------------------------------------------------------------------------------
+# Experts, products of few rows, long sequences, messages between pipeline stages.
+
+def section_few_rows(ctx):
+    """Products of few tokens: what a small micro-batch or one expert's share leaves of a matrix product."""
+    quick = ctx.cfg["quick"]
+    widths = [(768, 2048), (1536, 4096), (2048, 2048), (4096, 4096), (3072, 12288), (12288, 3072), (14336, 4096), (8192, 8192), (16384, 6656)]
+    rows = (128, 1024) if quick else (64, 128, 256, 512, 1024, 1536, 2048, 3072, 4096)
+    shapes = [(m, n, k) for n, k in (widths[:3] if quick else widths) for m in rows]
+    ctx.plan(len(shapes))
+    pool = GemmPool(max(max(m * k, n * k, m * n) for m, n, k in shapes))
+    for m, n, k in shapes:
+        if not ctx.item(f"{m} x {n} x {k}"):
+            continue
+        label = f"few rows {m} x {n} x {k}"
+        fp8 = None
+        if pool.a8 is not None:
+            fp8 = ctx.attempt(label + " fp8", ctx.bench, pool.fp8("y=x*w^T", m, n, k), True)
+        ctx.row("few_rows", m=m, n=n, k=k, bf16_s=ctx.attempt(label, ctx.bench, pool.bf16("y=x*w^T", m, n, k), True), fp8_e4m3_s=fp8)
+
+
+def section_experts(ctx):
+    """Grouped products (one kernel for all experts of a rank) in their three forms, and what moves tokens to experts and back."""
+    quick = ctx.cfg["quick"]
+    shapes = [(8, 1024, 4096, 2048), (64, 512, 2048, 2048)] if quick else [
+        (e, r, n, k)
+        for n, k in ((2048, 2048), (1536, 2048), (2048, 768), (2880, 2880), (5760, 2880), (4096, 7168), (7168, 2048), (28672, 4096))
+        for e, r in ((4, 256), (8, 128), (8, 512), (8, 2048), (16, 1024), (32, 256), (64, 64), (64, 512), (128, 256))
+        if e * n * k < 2.5e9]
+    moves = [(4096, 2048, 64, 8), (4096, 4096, 128, 8)] if quick else [
+        (4096, 2048, 64, 8), (8192, 2048, 128, 8), (4096, 4096, 128, 8), (4096, 7168, 256, 8), (8192, 2880, 32, 4), (8192, 4096, 8, 2)]
+    ctx.plan(len(shapes) + len(moves))
+    for e, r, n, k in shapes:
+        if not ctx.item(f"grouped {e} x {r} x {n} x {k}"):
+            continue
+        x, w, g = rand(e * r, k), rand(e, n, k), rand(e * r, n)
+        ends = torch.arange(1, e + 1, device="cuda", dtype=torch.int32) * r
+        forms = {"y=x*w^T": lambda: torch._grouped_mm(x, w.transpose(-2, -1), offs=ends),
+                 "dx=g*w": lambda: torch._grouped_mm(g, w, offs=ends),
+                 "dw=g^T*x": lambda: torch._grouped_mm(g.t(), x, offs=ends)}
+        loop = {"y=x*w^T": lambda: [torch.mm(x[i * r:(i + 1) * r], w[i].t()) for i in range(e)]}
+        for form, call in forms.items():
+            label = f"grouped {form} {e} x {r} x {n} x {k}"
+            ctx.row("grouped", experts=e, rows_each=r, n=n, k=k, form=form, seconds=ctx.attempt(label, ctx.bench, call),
+                    loop_s=ctx.attempt(label + " loop", ctx.bench, loop[form], True) if form in loop else None)
+        del x, w, g
+    for t, h, e, top in moves:
+        if not ctx.item(f"permutation {t} x {h}, {top} of {e}"):
+            continue
+        x, router, scores = rand(t, h), rand(e, h), rand(t, e).float()
+        weights, choice = torch.topk(scores, top, dim=-1)
+        order = torch.argsort(choice.reshape(-1), stable=True)
+        source = order // top
+        routed, out = rand(t * top, h), torch.zeros(t, h, device="cuda", dtype=torch.bfloat16)
+        gates = weights.reshape(-1)[order].to(torch.bfloat16)[:, None]
+        b = 2 * h
+        calls = [("router_product", (t + e) * b + 2 * t * e, lambda: F.linear(x, router)),
+                 ("softmax_topk", 8 * t * e, lambda: torch.topk(torch.softmax(scores, dim=-1), top, dim=-1)),
+                 ("argsort_choice", 16 * t * top, lambda: torch.argsort(choice.reshape(-1), stable=True)),
+                 ("bincount", 8 * t * top, lambda: torch.bincount(choice.reshape(-1), minlength=e)),
+                 ("index_select", 2 * t * top * b, lambda: x.index_select(0, source)),
+                 ("scale_rows", 2 * t * top * b, lambda: routed * gates),
+                 ("index_add", 3 * t * top * b, lambda: out.index_add(0, source, routed)),
+                 ("index_select_backward", 2 * t * top * b + t * b, lambda: torch.zeros_like(out).index_add_(0, source, routed))]
+        for name, size, call in calls:
+            ctx.row("permutation", op=name, tokens=t, hidden=h, experts=e, top_k=top, bytes_read_plus_written=size,
+                    seconds=ctx.attempt(name, ctx.bench, call), kernels=ctx.attempt(name + " kernels", kernel_count, call),
+                    host_s=ctx.attempt(name + " host", host_time, call, 50))
+
+
+def section_attention_long(ctx):
+    shapes = [(8, 32768, 128)] if ctx.cfg["quick"] else [
+        (h, s, d) for h, s, d in ((8, 32768, 128), (4, 65536, 128), (2, 131072, 128), (16, 32768, 128), (8, 32768, 64), (2, 131072, 64), (4, 131072, 128))]
+    ctx.plan(len(shapes))
+    for heads, seq, dim in shapes:
+        if not ctx.item(f"{heads} x {seq} x {dim}"):
+            continue
+        for backend in ("cudnn", "flash"):
+            label = f"attention {backend} {heads} x {seq} x {dim}"
+            pair = ctx.attempt(label, attention_pair, backend, 1, heads, heads, seq, seq, dim, "causal")
+            ctx.row("attention_long", backend=backend, heads=heads, seq=seq, head_dim=dim,
+                    fwd_s=pair and ctx.attempt(label + " forward", ctx.bench, pair[0]),
+                    bwd_s=pair and ctx.attempt(label + " backward", ctx.bench, pair[1]))
+            del pair
+
+
+def section_send_recv(ctx):
+    """What a pipeline stage pays to hand over: one way, both ways in one batch, both ways one after the other."""
+    sizes = (2**20, 2**25) if ctx.cfg["quick"] else (2**12, 2**18, 2**20, 2**23, 2**25, 2**27)
+    ctx.plan(3 * len(sizes))
+    d, rank, pairs = torch.distributed, ctx.rank, ctx.world // 2 * 2
+    peer = rank ^ 1
+    for size in sizes:
+        mine, theirs = empty(size // 2), empty(size // 2)
+
+        def one_way():
+            if rank < pairs:
+                d.send(mine, peer) if rank % 2 == 0 else d.recv(theirs, peer)
+
+        def batch():
+            for work in d.batch_isend_irecv([d.P2POp(d.isend, mine, peer), d.P2POp(d.irecv, theirs, peer)]):
+                work.wait()
+
+        def in_turn():
+            for even in (0, 1):
+                work = d.batch_isend_irecv([d.P2POp(d.isend, mine, peer) if rank % 2 == even else d.P2POp(d.irecv, theirs, peer)])
+                for w in work:
+                    w.wait()
+        for name, call in (("one_way", one_way), ("batch", batch), ("in_turn", in_turn)):
+            if ctx.item(f"{name} {size}"):
+                count = 30 if size > 2**24 else 200
+                for _ in range(5):
+                    call()
+                ctx.gather(None)
+                torch.cuda.synchronize()
+                seconds = timed([call], count)
+                ctx.gather(None)
+                torch.cuda.synchronize()
+                begin = time.perf_counter()
+                for _ in range(20):
+                    call()
+                host = (time.perf_counter() - begin) / 20
+                torch.cuda.synchronize()
+                ctx.row("send_recv", ranks=2, case=name, bytes=size, seconds=seconds, host_s=host)
+
+
 SECTIONS = {  # name: (function, runs on one GPU, runs on several, its own NCCL group, files)
     "gemm": (section_gemm, True, False, False, ["gemm"]),
     "attention": (section_attention, True, False, False, ["attention", "attention_backends"]),
@@ -1687,6 +1818,10 @@ SECTIONS = {  # name: (function, runs on one GPU, runs on several, its own NCCL 
     "power_duty": (section_duty, True, True, False, ["power_duty"]),
     "train_steps": (section_steps, True, True, True, ["train_steps", "train_steps_graph"]),
     "collectives": (section_collectives, False, True, True, ["collectives", "collectives_graph"]),
+    "few_rows": (section_few_rows, True, False, False, ["few_rows"]),
+    "experts": (section_experts, True, False, False, ["grouped", "permutation"]),
+    "attention_long": (section_attention_long, True, False, False, ["attention_long"]),
+    "send_recv": (section_send_recv, False, True, True, ["send_recv"]),
     "interference": (section_interference, False, True, True, ["interference", "interference_tp"]),
 }
 

@@ -1,25 +1,49 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <exception>
 #include <new>
+#include <system_error>
 
 #include "cli/command.hpp"
+#include "cli/outputs.hpp"
 
 namespace tw::cli {
 namespace {
 
-ExitCode run(const Command& command, const Console& start) {
-  Console console = start;
+// What reached nobody is no success.
+ExitCode flushed(const Console& console, ExitCode code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  console.error(fmt::format("standard output cannot be written ({})", std::strerror(errno)));
+  return std::max(code, ExitCode::bad_input);
+}
+
+// What all commands have in common: --quiet, and outputs that cannot be written.
+void prepare(const Command& command, Console& console) {
+  std::string to_stdout;
+  for (const Option& option : command.options) {
+    const std::string name = option.names.substr(0, option.names.find(','));
+    if (bool* const* flag = std::get_if<bool*>(&option.target); flag != nullptr && name == "-q") console.quiet = **flag;
+    if (option.output == Output::none) continue;
+    const std::string& path = **std::get_if<std::string*>(&option.target);
+    if (option.output == Output::folder)
+      check_output_folder(name, path, console.faults);
+    else
+      check_output_file(name, path, console.faults);
+    if (path != "-" || option.output != Output::file) continue;
+    if (!to_stdout.empty())
+      console.faults.add({name, "", "stdout is taken by " + to_stdout, "a file name for one of them"});
+    to_stdout = name;
+  }
+}
+
+ExitCode run(const Command& command, Console console) {
   try {
-    const ExitCode code = command.run(console);
-    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-      console.error(fmt::format("standard output cannot be written ({})", std::strerror(errno)));
-      return ExitCode::bad_input;
-    }
-    return code;
+    prepare(command, console);
+    return flushed(console, command.run(console));
   } catch (const InputError& error) {
     console.error(error.what());
     return ExitCode::bad_input;
@@ -31,6 +55,9 @@ ExitCode run(const Command& command, const Console& start) {
     return ExitCode::simulation_failed;
   } catch (const std::bad_alloc&) {
     console.error("simulation failed: out of memory");
+    return ExitCode::simulation_failed;
+  } catch (const std::system_error& error) {  // the machine refuses: descriptors, folders, processes
+    console.error(fmt::format("simulation failed: {}", error.what()));
     return ExitCode::simulation_failed;
   } catch (const std::exception& error) {
     console.error(
@@ -47,7 +74,7 @@ int application(const std::vector<std::string>& arguments) {
     const Parsed parsed = parse(commands(), arguments);
     if (parsed.command != nullptr) return static_cast<int>(run(*parsed.command, console));
     std::fputs(parsed.text.c_str(), parsed.to_stderr ? stderr : stdout);
-    return static_cast<int>(parsed.code);
+    return static_cast<int>(flushed(console, parsed.code));
   } catch (const std::exception& error) {
     console.error(fmt::format("internal error: {}; please report it with the command line", error.what()));
     return static_cast<int>(ExitCode::bug);

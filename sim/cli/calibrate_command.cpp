@@ -93,8 +93,7 @@ std::string report(const Accelerator& a, const std::vector<PowerRow>& power) {
 }
 
 ExitCode run(const Arguments& a, Console& console) {
-  Faults faults;
-  check_output_file("-o", a.output, faults);
+  Faults& faults = console.faults;
   if (a.labs.empty() == a.transfer.empty())
     faults.add({"LAB_DIR", "", a.labs.empty() ? "nothing to calibrate from" : "both LAB_DIR and --transfer are given",
                 "either folders of measurements, or --transfer PROFILE"});
@@ -145,31 +144,19 @@ Command calibrate_command() {
           "models/accelerators/h100-sxm.json -o mine.json\n"
           "  trainwatt calibrate --transfer models/accelerators/h100-sxm.json --datasheet "
           "models/accelerators/a100-sxm-80gb.json -o mine.json",
-          {{"lab_dirs",
-            "LAB_DIR",
-            "folders with gemm.csv, attention.csv, memory_ops.csv, power.csv (tools/measure_gpu.py)",
-            &a->labs,
-            false,
-            {}},
-           {"--gpu",
-            "NAME",
-            "the rows to take, by their column gpu; needed when several GPUs were measured",
-            &a->gpu,
-            false,
-            {}},
-           {"--datasheet",
-            "PROFILE",
-            "profile that gives name, memory, board limit, peaks, bandwidth and power; its tables are replaced",
-            &a->datasheet,
-            true,
-            {}},
-           {"--transfer",
-            "PROFILE",
-            "instead of measurements: scale this measured profile's kernels to the datasheet by their roofline times",
-            &a->transfer,
-            false,
-            {}},
-           {"-o,--output", "FILE", "profile to write; - is stdout", &a->output, true, {}}},
+          {option("lab_dirs", "LAB_DIR",
+                  "folders with gemm.csv, attention.csv, memory_ops.csv, power.csv (tools/measure_gpu.py)", &a->labs),
+           option("--gpu", "NAME", "the rows to take, by their column gpu; needed when several GPUs were measured",
+                  &a->gpu),
+           required(option(
+               "--datasheet", "PROFILE",
+               "profile that gives name, memory, board limit, peaks, bandwidth and power; its tables are replaced",
+               &a->datasheet)),
+           option("--transfer", "PROFILE",
+                  "instead of measurements: scale this measured profile's kernels to the datasheet by their roofline "
+                  "times",
+                  &a->transfer),
+           required(output_file("-o,--output", "profile to write; - is stdout", &a->output))},
           [a](Console& console) { return run(*a, console); }};
 }
 

@@ -1,29 +1,38 @@
-// trainwatt check: reads scenarios, tells all faults, simulates nothing.
+// trainwatt check: reads scenarios, tells all faults, simulates nothing; and holds results to what has to add up.
 #include <fmt/format.h>
 
 #include <memory>
 
 #include "cli/command.hpp"
+#include "core/files.hpp"
+#include "study/check_result.hpp"
 #include "study/scenario.hpp"
 
 namespace tw::cli {
 namespace {
 
 struct Arguments {
-  std::vector<std::string> scenarios, set;
+  std::vector<std::string> files, set;
   bool explain = false, quiet = false;
 };
 
 ExitCode run(const Arguments& a, Console& console) {
-  console.quiet = a.quiet;
-  Faults faults;
-  std::vector<LoadedScenario> scenarios;
-  for (const std::string& file : a.scenarios) scenarios.push_back(load_scenario(file, a.set, faults, a.explain));
-  faults.throw_if_any();
-  for (const LoadedScenario& s : scenarios) {
-    if (!a.quiet) console.result(fmt::format("{}: valid, inputs {}\n", s.file, s.sha256.substr(0, 16)));
-    if (a.explain) console.result(s.explain + "\n");
+  Faults& faults = console.faults;
+  std::vector<std::string> good;
+  for (const std::string& file : a.files) {
+    const auto path = find_input_file(file, "");
+    if (const auto results = path ? check_results(read_file(*path), file, faults) : std::nullopt) {
+      good.push_back(fmt::format("{}: {} result{} add{} up\n", file, *results, *results == 1 ? "" : "s",
+                                 *results == 1 ? "s" : ""));
+      continue;
+    }
+    const LoadedScenario s = load_scenario(file, a.set, faults, a.explain);
+    good.push_back(fmt::format("{}: valid, inputs {}\n", s.file, s.sha256.substr(0, 16)) +
+                   (a.explain ? s.explain + "\n" : ""));
   }
+  faults.throw_if_any();
+  if (!a.quiet || a.explain)
+    for (const std::string& text : good) console.result(a.quiet ? text.substr(text.find('\n') + 1) : text);
   return ExitCode::done;
 }
 
@@ -32,13 +41,14 @@ ExitCode run(const Arguments& a, Console& console) {
 Command check_command() {
   const auto a = std::make_shared<Arguments>();
   return {"check",
-          "Checks scenarios and everything they draw in; simulates nothing",
+          "Checks scenarios and everything they draw in, or results of run --json; simulates nothing",
           "  trainwatt check scenarios/*.json\n"
-          "  trainwatt check mine.json --set /plan/tp=8 --explain-inputs",
-          {{"scenario", "FILE", "scenario files", &a->scenarios, true, {}},
-           {"--set", "POINTER=VALUE", "override a value of every scenario; may be repeated", &a->set, false, {}},
-           {"--explain-inputs", "", "print every value in effect and where it comes from", &a->explain, false, {}},
-           {"-q,--quiet", "", "say nothing about what is right", &a->quiet, false, {}}},
+          "  trainwatt check mine.json --set /plan/tp=8 --explain-inputs\n"
+          "  trainwatt check out/result.json                          parts, sums and shares of a result",
+          {argument("file", "FILE", "scenarios, or results of run --json", &a->files),
+           overrides("every scenario", &a->set),
+           flag("--explain-inputs", "print every value in effect and where it comes from", &a->explain),
+           quiet(&a->quiet, "say nothing about what is right")},
           [a](Console& console) { return run(*a, console); }};
 }
 

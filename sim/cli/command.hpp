@@ -14,6 +14,7 @@ namespace tw::cli {
 class Console {
  public:
   bool quiet = false;
+  Faults faults;  // of what the command line names: told together with those that the command finds
   void result(const std::string& text) const;
   void message(const std::string& text) const;  // a line; nothing when quiet
   void error(const std::string& text) const;    // a line, also when quiet

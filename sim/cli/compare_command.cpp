@@ -22,8 +22,7 @@ struct Arguments {
 };
 
 ExitCode run(const Arguments& a, Console& console) {
-  Faults faults;
-  check_output_file("--json", a.json, faults);
+  Faults& faults = console.faults;
   if (a.files.size() < 2) faults.add({"compare", "", "one file has nothing to be compared with", "two or more files"});
   std::vector<Comparand> all;
   std::vector<LoadedScenario> scenarios;  // what has to be simulated, and where its comparand stands
@@ -51,10 +50,10 @@ ExitCode run(const Arguments& a, Console& console) {
     all.emplace_back();
   }
   faults.throw_if_any();
-  const auto outcomes = simulate_all(scenarios, {}, a.jobs > 0 ? a.jobs : default_jobs(), kDeadline_s, {});
+  const auto outcomes = simulate_all(scenarios, {}, workers(a.jobs), kDeadline_s, {});
   int code = 0;
   for (size_t i = 0; i < outcomes.size(); ++i) {
-    code = std::max(code, outcomes[i].exit_code);
+    if (!outcomes[i].result.error.empty()) code = std::max(code, outcomes[i].exit_code);
     if (!outcomes[i].result.error.empty())
       console.error(fmt::format("{}: {}", scenarios[i].file, outcomes[i].result.error));
     all[places[i]] = comparand_of(scenarios[i].scenario.name, inputs[i], report::results_json({outcomes[i]}));
@@ -77,9 +76,8 @@ Command compare_command() {
       "  trainwatt compare base.json a.json b.json               each against the first\n"
       "\n"
       "Scenarios are simulated, and all of their inputs are compared. Results hold the plan and a hash of the inputs.",
-      {{"file", "FILE", "results of run --json, or scenarios, which are simulated", &a->files, true, {}},
-       {"--json", "FILE", "write the differences as JSON; - is stdout, in place of the table", &a->json, false, {}},
-       {"--jobs", "N", "scenarios simulated at once (default: one a processor)", &a->jobs, false, between(1, 4096)}},
+      {argument("file", "FILE", "results of run --json, or scenarios, which are simulated", &a->files),
+       json_file("the differences", &a->json), jobs("scenarios simulated", &a->jobs)},
       [a](Console& console) { return run(*a, console); }};
 }
 

@@ -20,17 +20,13 @@ struct Arguments {
 };
 
 ExitCode run(const Arguments& a, Console& console) {
-  console.quiet = a.quiet;
-  Faults faults;
-  check_output_folder("-o", a.output, faults);
-  faults.throw_if_any();
+  console.faults.throw_if_any();
   const FolderLock lock(a.output);
   const size_t missing = merge_sweeps(a.folders, a.output, a.overwrite);
   write_sweep_outputs(console, a.output);
   // All shards ran one study: what the first says of its inputs holds for the whole.
   const std::string how = (std::filesystem::path(a.folders.front()) / "inputs.json").string();
-  if (std::filesystem::exists(how))
-    write_file((std::filesystem::path(a.output) / "inputs.json").string(), read_file(how));
+  if (std::filesystem::exists(how)) write_file(in_folder(a.output, "inputs.json"), read_file(how));
   if (missing > 0)
     console.error(
         fmt::format("{} points of the study are in none of the folders; trainwatt sweep STUDY -o {} --resume "
@@ -51,10 +47,9 @@ Command merge_command() {
       "\n"
       "The folders have to hold parts of the same study (trainwatt sweep --shard I/N). The result is, byte for byte,\n"
       "the sweep.csv of a study that ran in one piece.",
-      {{"folder", "DIR", "folders that trainwatt sweep wrote", &a->folders, true, {}},
-       {"-o,--output", "DIR", "folder of the whole study", &a->output, true, {}},
-       {"--overwrite", "", "forget the results in the output folder", &a->overwrite, false, {}},
-       {"-q,--quiet", "", "no remarks", &a->quiet, false, {}}},
+      {argument("folder", "DIR", "folders that trainwatt sweep wrote", &a->folders),
+       required(output_folder("-o,--output", "folder of the whole study", &a->output)),
+       flag("--overwrite", "forget the results in the output folder", &a->overwrite), quiet(&a->quiet, "no remarks")},
       [a](Console& console) { return run(*a, console); }};
 }
 

@@ -6,7 +6,10 @@
 #include <filesystem>
 #include <thread>
 
+#include "core/codec.hpp"
+#include "core/document.hpp"
 #include "core/files.hpp"
+#include "topology/fabric.hpp"
 
 namespace tw::cli {
 
@@ -55,8 +58,19 @@ void write_output(const Console& console, const std::string& file, const std::st
     write_file(file, text);
 }
 
-int default_jobs() {
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+std::string in_folder(const std::string& folder, const std::string& name) {
+  return (fs::path(folder) / name).string();
+}
+
+int workers(int asked) {
+  return asked > 0 ? asked : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+Cluster load_cluster(const std::string& file, const std::vector<std::string>& set, Faults& faults) {
+  const Document document = Document::load(file, description<Cluster>().info(), set, faults);
+  auto cluster = read<Cluster>(document, faults);
+  if (faults.empty()) check_fabric(cluster, ReadContext{&document, "", &faults, {}});
+  return cluster;
 }
 
 }  // namespace tw::cli

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cli/command.hpp"
+#include "topology/cluster.hpp"
 
 namespace tw::cli {
 
@@ -12,11 +13,16 @@ void check_output_folder(const std::string& option, const std::string& folder, F
 // The same for a file ("-" is stdout).
 void check_output_file(const std::string& option, const std::string& file, Faults& faults);
 
+std::string in_folder(const std::string& folder, const std::string& name);
+
 // Writes to a file, or to stdout for "-".
 void write_output(const Console& console, const std::string& file, const std::string& text);
 
-// Workers when none are asked for: one a processor.
-int default_jobs();
+// Those asked for; 0: one a processor.
+int workers(int asked);
+
+// A cluster of its own, with overrides. Good only where no fault was added.
+Cluster load_cluster(const std::string& file, const std::vector<std::string>& set, Faults& faults);
 
 // Longest time one scenario may take.
 constexpr double kDeadline_s = 3600;

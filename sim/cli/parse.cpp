@@ -44,6 +44,13 @@ void declare(CLI::App& app, const Option& option) {
       added->expected(static_cast<int>(option.range.low));  // --route A B
     else if (option.names.front() == '-')
       added->expected(1)->take_all();  // --set a --set b
+  } else if (const Reader* reader = std::get_if<Reader>(&option.target)) {
+    const auto words = [option, read = *reader](const std::vector<std::string>& given) {
+      for (const std::string& word : given)
+        if (const std::string problem = read(word); !problem.empty()) throw CLI::ValidationError(option.names, problem);
+    };
+    added = app.add_option_function<std::vector<std::string>>(option.names, words, option.meaning);
+    added->expected(1)->take_all();
   } else {
     const auto number = [option](const std::string& given) {
       if (uint64_t* const* whole = std::get_if<uint64_t*>(&option.target)) read_number(**whole, given, option);

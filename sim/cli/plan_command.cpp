@@ -1,18 +1,16 @@
-// trainwatt plan: which parallel plan is best.
+// trainwatt plan: which parallel plan is best, and how many nodes a hall carries.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <memory>
-#include <optional>
 
 #include "cli/command.hpp"
 #include "cli/outputs.hpp"
 #include "cli/progress.hpp"
 #include "core/files.hpp"
-#include "core/text.hpp"
 #include "report/plan_report.hpp"
+#include "study/hall_fit.hpp"
 
 namespace tw::cli {
 namespace {
@@ -21,122 +19,69 @@ namespace fs = std::filesystem;
 
 struct Arguments {
   std::string scenario, json, save;
-  std::vector<std::string> set, objectives, nodes, gbs, sharding;
-  std::string memory, facility_power, shelf_power, deadline;
+  std::vector<std::string> set;
+  PlanSearchOptions search;
+  std::optional<double> memory_bytes;
+  double derate = 0.8;
   int max_nodes = 0, jobs = 0, simulate = 64, top = 10;
-  uint64_t seed = 1;
-  bool unusual = false, quiet = false;
+  bool fit = false, quiet = false;
 };
 
-template <class E>
-std::vector<E> choices(const char* option, const std::vector<std::string>& given, Faults& faults) {
-  std::vector<E> list;
-  for (const std::string& words : given)
-    for (const std::string& word : split(words, ',')) {
-      std::vector<std::string> names;
-      bool known = false;
-      for (const auto& [name, value] : Choices<E>::table()) {
-        names.push_back(name);
-        if (name != word) continue;
-        known = true;
-        if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
-      }
-      if (!known)
-        faults.add(
-            {option, "", fmt::format("unknown choice \"{}\"", printable(word, 40)), "allowed: " + one_of(names)});
-    }
-  return list;
-}
-
-std::optional<int> whole(const std::string& text) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() && value >= 1 && value <= 1000000
-             ? std::optional(value)
-             : std::nullopt;
-}
-
-// "8,16" or "8..64": the first, doubled as long as it stays within the last, and the last.
-std::vector<int> numbers(const char* option, const std::vector<std::string>& given, Faults& faults) {
-  std::vector<int> list;
-  for (const std::string& words : given)
-    for (const std::string& word : split(words, ',')) {
-      const auto dots = word.find("..");
-      const auto from = whole(word.substr(0, dots));
-      const auto to = dots == std::string::npos ? from : whole(word.substr(dots + 2));
-      if (!from || !to || *to < *from) {
-        faults.add({option, "", fmt::format("\"{}\" is neither a number nor a range", printable(word, 40)),
-                    "such as 8, \"8,16\" or \"8..64\", doubling"});
-        continue;
-      }
-      for (int v = *from; v < *to; v *= 2) list.push_back(v);
-      list.push_back(*to);
-    }
-  std::sort(list.begin(), list.end());
-  list.erase(std::unique(list.begin(), list.end()), list.end());
-  return list;
-}
-
-template <class Q>
-std::optional<double> quantity(const char* option, const std::string& text, Faults& faults) {
-  if (text.empty()) return std::nullopt;
-  const ParsedQuantity q = parse_quantity(text, DimensionOf<Q>::info);
-  if (!q.problem.empty())
-    faults.add({option, "", q.problem, ""});
-  else if (!(q.value > 0))
-    faults.add({option, "", fmt::format("\"{}\" is not above 0", text), ""});
-  return q.value;
-}
-
-// How a scenario saved at `file` names the one it builds on.
+// How a scenario saved at `file` names the one it builds on: so that it is found from any folder.
 std::string use_of(const std::string& scenario, const std::string& file) {
   std::error_code ignored;
-  const auto found = find_input_file(scenario, file);
-  if (found && fs::equivalent(*found, scenario, ignored)) return scenario;
+  for (const std::string& folder : data_folders())
+    if (fs::is_regular_file(fs::path(folder) / scenario, ignored)) return scenario;
   const fs::path folder = fs::absolute(file).parent_path();
   const auto direct = find_input_file(scenario, "");
-  return fs::relative(fs::absolute(direct.value_or(scenario)), folder, ignored).string();
+  return fs::proximate(fs::absolute(direct.value_or(scenario)), folder, ignored).string();
+}
+
+// Numbers of nodes to look at, and whether the cluster has them.
+void check_nodes(const Arguments& a, const Scenario& s, std::vector<int>& nodes, Faults& faults) {
+  if (a.max_nodes > 0 && nodes.empty()) counts(nodes)(fmt::format("1..{}", a.max_nodes));
+  if (a.max_nodes > 0) std::erase_if(nodes, [&](int n) { return n > a.max_nodes; });
+  if (a.max_nodes > 0 && nodes.empty())
+    faults.add({"--nodes", "", fmt::format("none is within --max-nodes {}", a.max_nodes), ""});
+  for (const int n : nodes)
+    if (const std::string problem = nodes_problem(s.cluster, n + s.plan.evaluation_nodes); !problem.empty())
+      faults.add({"--nodes", "", problem, ""});
+}
+
+ExitCode fit(const Arguments& a, const LoadedScenario& scenario, const PlanSearchOptions& o, Console& console) {
+  HallFit found;
+  {
+    Progress progress(console, "nodes");
+    found = fit_hall(scenario, a.set, {*o.limits.facility_w, a.derate, o.deadline_s, o.seed},
+                     [&](size_t done, size_t all) { progress.update(done, all); });
+  }
+  if (!a.json.empty()) write_output(console, a.json, report::fit_json(found));
+  if (a.json != "-") console.result(report::fit_table(found));
+  return found.answers.empty() ? ExitCode::does_not_fit : ExitCode::done;
 }
 
 ExitCode run(const Arguments& a, Console& console) {
-  console.quiet = a.quiet;
-  Faults faults;
-  check_output_file("--json", a.json, faults);
-  check_output_file("--save", a.save, faults);
-  PlanSearchOptions o;
-  o.objectives = choices<PlanObjective>("--objective", a.objectives, faults);
+  Faults& faults = console.faults;
+  PlanSearchOptions o = a.search;
   if (o.objectives.empty()) o.objectives = {PlanObjective::time};
   if (o.objectives.size() > 2)
     faults.add({"--objective", "", "more than two objectives", "one, or two for their Pareto front"});
-  o.space.nodes = numbers("--nodes", a.nodes, faults);
-  o.space.gbs = numbers("--gbs", a.gbs, faults);
-  o.space.sharding = choices<Sharding>("--sharding", a.sharding, faults);
-  if (const auto bytes = quantity<Bytes>("--max-memory", a.memory, faults)) o.limits.memory_bytes = *bytes;
-  o.limits.facility_w = quantity<Power>("--facility-power", a.facility_power, faults);
-  o.limits.bus_w = quantity<Power>("--shelf-power", a.shelf_power, faults);
-  o.limits.deadline_s = quantity<Time>("--deadline", a.deadline, faults);
-  LoadedScenario scenario = load_scenario(a.scenario, a.set, faults);
+  if (!o.space.gbs.empty() && !o.space.gbs_per_node.empty())
+    faults.add({"--gbs-per-node", "", "cannot be combined with --gbs", "one of them"});
+  if (a.fit && !o.limits.facility_w)
+    faults.add({"--fit", "", "needs the power of the hall", "--facility-power \"2 MW\""});
+  o.limits.memory_bytes = a.memory_bytes.value_or(0);
+  const LoadedScenario scenario = load_scenario(a.scenario, a.set, faults);
   faults.throw_if_any();
   const Scenario& s = scenario.scenario;
-  if (!s.network)
+  if (!s.network && !a.fit)
     throw InputError({{a.scenario, "/workload", "a profiled workload is data parallel only: there is nothing to plan",
                        "a scenario with a network"}});
-  if (a.max_nodes > 0 && o.space.nodes.empty())
-    o.space.nodes = numbers("--max-nodes", {fmt::format("1..{}", a.max_nodes)}, faults);
-  if (a.max_nodes > 0)
-    o.space.nodes.erase(
-        std::remove_if(o.space.nodes.begin(), o.space.nodes.end(), [&](int n) { return n > a.max_nodes; }),
-        o.space.nodes.end());
-  if (a.max_nodes > 0 && o.space.nodes.empty())
-    faults.add({"--nodes", "", fmt::format("none is within --max-nodes {}", a.max_nodes), ""});
-  for (const int n : o.space.nodes)
-    if (const std::string problem = nodes_problem(s.cluster, n + s.plan.evaluation_nodes); !problem.empty())
-      faults.add({"--nodes", "", problem, ""});
+  check_nodes(a, s, o.space.nodes, faults);
   faults.throw_if_any();
-  o.space.unusual = a.unusual;
   o.most_simulated = static_cast<size_t>(a.simulate), o.wanted = static_cast<size_t>(a.top);
-  o.jobs = a.jobs > 0 ? a.jobs : default_jobs();
-  o.deadline_s = kDeadline_s, o.seed = a.seed;
+  o.jobs = workers(a.jobs), o.deadline_s = kDeadline_s;
+  if (a.fit) return fit(a, scenario, o, console);
   PlanSearch found;
   {
     Progress progress(console, "plans");
@@ -146,12 +91,11 @@ ExitCode run(const Arguments& a, Console& console) {
   if (!a.json.empty()) write_output(console, a.json, report::plan_json(found, s.name));
   if (a.json != "-") console.result(report::plan_table(found, o.wanted));
   if (found.answers.empty()) return ExitCode::does_not_fit;
-  if (!a.save.empty()) {
-    write_file(a.save,
-               report::plan_scenario(found.answers.front().candidate, use_of(a.scenario, a.save), s.name + "-planned"));
-    console.message(fmt::format("the best plan is in {}; trainwatt run {} simulates it", a.save, a.save));
-    if (!a.set.empty()) console.message("overrides of --set are not part of it");
-  }
+  if (a.save.empty()) return ExitCode::done;
+  write_file(a.save,
+             report::plan_scenario(found.answers.front().candidate, use_of(a.scenario, a.save), s.name + "-planned"));
+  console.message(fmt::format("the best plan is in {}; trainwatt run {} simulates it", a.save, a.save));
+  if (!a.set.empty()) console.message("overrides of --set are not part of it");
   return ExitCode::done;
 }
 
@@ -159,90 +103,60 @@ ExitCode run(const Arguments& a, Console& console) {
 
 Command plan_command() {
   const auto a = std::make_shared<Arguments>();
+  PlanSpace& space = a->search.space;
+  PlanLimits& limits = a->search.limits;
   return {
       "plan",
-      "Finds the best parallel plans of a scenario under limits",
+      "Finds the best parallel plans of a scenario under limits, or how many nodes a hall carries",
       "  trainwatt plan scenarios/smc-llama2-70b-lora-64n.json\n"
       "  trainwatt plan mine.json --objective energy --nodes 8..64 --deadline \"2 h\"\n"
       "  trainwatt plan mine.json --objective time --objective carbon --nodes 8..64     the front of both\n"
-      "  trainwatt plan mine.json --gbs 512..2048 --facility-power \"1 MW\" --save best.json\n"
+      "  trainwatt plan mine.json --nodes 8..512 --gbs-per-node 16 --facility-power \"1.2 MW\" --save best.json\n"
+      "  trainwatt plan mine.json --fit --facility-power \"2 MW\"        how many nodes the hall carries\n"
       "\n"
       "All TP, PP, VP, CP, EP and MBS that divide are considered, with the least recomputation that fits. What passes "
       "is\n"
-      "estimated in closed form; the best are simulated, until no estimate left can beat the plans found. A run told "
-      "in\n"
-      "steps is taken as that many samples, so that plans with another batch train equally long. Exit code 3 when no\n"
-      "plan fits or keeps the limits.",
-      {{"scenario",
-        "FILE",
-        "scenario: network, training, cluster, software, site and how long it runs",
-        &a->scenario,
-        true,
-        {}},
-       {"--objective",
-        "WHAT",
-        "time (default), energy, cost or carbon; twice, or \"time,carbon\": the Pareto front",
-        &a->objectives,
-        false,
-        {}},
-       {"--nodes",
-        "LIST",
-        "numbers of nodes, such as 8,16 or 8..64 (doubling); default: the scenario's",
-        &a->nodes,
-        false,
-        {}},
-       {"--max-nodes", "N", "at most so many nodes; without --nodes: 1, 2, 4 ... N", &a->max_nodes, false,
-        between(1, 1e6)},
-       {"--gbs",
-        "LIST",
-        "global batch sizes, such as 512,1024 or 512..2048; default: the scenario's",
-        &a->gbs,
-        false,
-        {}},
-       {"--sharding",
-        "LIST",
-        "none, zero1, zero2, zero3; default: the scenario's, or none and zero1",
-        &a->sharding,
-        false,
-        {}},
-       {"--max-memory",
-        "SIZE",
-        "memory of a GPU that a plan may use, such as \"75 GB\"; default: 90 % of it",
-        &a->memory,
-        false,
-        {}},
-       {"--facility-power",
-        "W",
-        "the building's peak power for the job at most, such as \"1 MW\"",
-        &a->facility_power,
-        false,
-        {}},
-       {"--shelf-power",
-        "W",
-        "the peak power of a bus of nodes (its power shelves) at most, such as \"60 kW\"",
-        &a->shelf_power,
-        false,
-        {}},
-       {"--deadline", "T", "time to train at most, such as \"2 h\"", &a->deadline, false, {}},
-       {"--unusual",
-        "",
-        "consider pipelines inside a node as well, which practice avoids where there is NVLink",
-        &a->unusual,
-        false,
-        {}},
-       {"--simulate", "N", "plans simulated at most (default 64)", &a->simulate, false, between(1, 1e6)},
-       {"--top", "N", "plans wanted (default 10)", &a->top, false, between(1, 1e5)},
-       {"--json",
-        "FILE",
-        "write all that was simulated as JSON; - is stdout, in place of the table",
-        &a->json,
-        false,
-        {}},
-       {"--save", "FILE", "write the best plan as a scenario that builds on the given one", &a->save, false, {}},
-       {"--set", "POINTER=VALUE", "override a value of the scenario; may be repeated", &a->set, false, {}},
-       {"--seed", "N", "seed of all random draws (default 1)", &a->seed, false, {}},
-       {"--jobs", "N", "plans simulated at once (default: one a processor)", &a->jobs, false, between(1, 4096)},
-       {"-q,--quiet", "", "no progress bar and no remarks", &a->quiet, false, {}}},
+      "estimated in closed form; what is estimated beyond a limit falls, and is counted; the best are simulated, until "
+      "no\n"
+      "estimate left can beat the plans found. A run told in steps is taken as that many samples, so that plans with\n"
+      "another batch train equally long. Exit code 3 when no plan fits or keeps the limits.",
+      {argument("scenario", "FILE",
+                "scenario: network, training, cluster, software, site and how long it runs", &a->scenario),
+       option("--objective", "WHAT",
+              "time (default), energy, cost or carbon; twice, or \"time,carbon\": the Pareto front",
+              choices(a->search.objectives)),
+       option("--nodes", "LIST", "numbers of nodes, such as 8,16 or 8..64 (doubling); default: the scenario's",
+              counts(space.nodes)),
+       option("--max-nodes", "N", "at most so many nodes; without --nodes: 1, 2, 4 ... N", &a->max_nodes,
+              between(1, 1e6)),
+       option("--gbs", "LIST", "global batch sizes, such as 512,1024 or 512..2048; default: the scenario's",
+              counts(space.gbs)),
+       option("--gbs-per-node", "LIST", "or samples of the global batch for each node: the batch follows the nodes",
+              counts(space.gbs_per_node)),
+       option("--sharding", "LIST", "none, zero1, zero2, zero3; default: the scenario's, or none and zero1",
+              choices(space.sharding)),
+       option("--max-memory", "SIZE", "memory of a GPU that a plan may use, such as \"75 GB\"; default: 90 % of it",
+              quantity<Bytes>(a->memory_bytes)),
+       option("--facility-power", "W",
+              "the building's peak power for the job at most, switches and cooling included, such as \"1 MW\"",
+              quantity<Power>(limits.facility_w)),
+       option("--shelf-power", "W",
+              "the peak power of a bus of nodes (its power shelves) at most, such as \"60 kW\"",
+              quantity<Power>(limits.bus_w)),
+       option("--deadline", "T", "time to train at most, such as \"2 h\"", quantity<Time>(limits.deadline_s)),
+       flag("--unusual",
+            "consider pipelines inside a node as well, which practice avoids where there is NVLink", &space.unusual),
+       flag("--fit",
+            "instead of a plan: how many nodes the power of --facility-power carries, the batch following the nodes, by "
+            "simulated peak and by nameplate, whole and derated",
+            &a->fit),
+       option("--derate", "SHARE", "share of its power that a hall is loaded with continuously (default 0.8)",
+              &a->derate, between(0.01, 1)),
+       option("--simulate", "N", "plans simulated at most (default 64)", &a->simulate, between(1, 1e6)),
+       option("--top", "N", "plans wanted (default 10)", &a->top, between(1, 1e5)),
+       json_file("all that was simulated", &a->json),
+       output_file("--save", "write the best plan as a scenario that builds on the given one", &a->save),
+       overrides("the scenario", &a->set), seed(&a->search.seed), jobs("plans simulated", &a->jobs), quiet(&a->quiet)},
       [a](Console& console) { return run(*a, console); }};
 }
 

@@ -2,17 +2,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <cmath>
 #include <memory>
 
 #include "cli/command.hpp"
 #include "cli/outputs.hpp"
 #include "cli/progress.hpp"
 #include "core/files.hpp"
+#include "mlperf/export.hpp"
 #include "power/telemetry.hpp"
 #include "report/figures.hpp"
 #include "report/inputs_json.hpp"
-#include "report/mlperf_export.hpp"
 #include "report/power_figures.hpp"
 #include "report/result_json.hpp"
 #include "report/study_figures.hpp"
@@ -52,11 +52,10 @@ constexpr int kMostNodesDrawn = 600;
 void write_folder(const Console& console, const Arguments& a, const std::vector<LoadedScenario>& scenarios,
                   const std::vector<Outcome>& outcomes, const std::string& table) {
   const std::string& folder = a.output;
-  const auto in_folder = [&](const char* name) { return (std::filesystem::path(folder) / name).string(); };
-  write_file(in_folder("result.json"), report::results_json(outcomes));
-  write_file(in_folder("results.csv"), report::results_csv(outcomes));
-  write_file(in_folder("table.txt"), table);
-  write_file(in_folder("inputs.json"), report::inputs_json(reproduction(a), scenarios));
+  write_file(in_folder(folder, "result.json"), report::results_json(outcomes));
+  write_file(in_folder(folder, "results.csv"), report::results_csv(outcomes));
+  write_file(in_folder(folder, "table.txt"), table);
+  write_file(in_folder(folder, "inputs.json"), report::inputs_json(reproduction(a), scenarios));
   report::Figures figures;
   std::string drawn;  // scenarios of one cluster share its drawing
   for (size_t i = 0; i < outcomes.size(); ++i)
@@ -65,8 +64,7 @@ void write_folder(const Console& console, const Arguments& a, const std::vector<
       if (cluster.nodes() <= kMostNodesDrawn) {
         const std::string svg = svg_text(build_fabric(cluster));
         if (svg != drawn)
-          write_file(in_folder(("topology-" + report::file_name_of(outcomes[i].result.scenario) + ".svg").c_str()),
-                     svg);
+          write_file(in_folder(folder, "topology-" + report::file_name_of(outcomes[i].result.scenario) + ".svg"), svg);
         drawn = svg;
       }
       figures.add(report::power_figure(folder, scenarios[i].scenario, outcomes[i].result));
@@ -80,7 +78,7 @@ void write_folder(const Console& console, const Arguments& a, const std::vector<
 }
 
 // Readings of every node, bus, rectifier and switch of the runs that succeeded.
-void write_telemetry_of(const Arguments& a, const std::vector<LoadedScenario>& scenarios,
+void write_telemetry_of(const Console& console, const Arguments& a, const std::vector<LoadedScenario>& scenarios,
                         const std::vector<Outcome>& outcomes) {
   struct Kept {  // what TelemetryRun points to
     PowerRun power;
@@ -94,14 +92,16 @@ void write_telemetry_of(const Arguments& a, const std::vector<LoadedScenario>& s
     if (!r.error.empty()) continue;
     const Scenario& s = scenarios[i].scenario;
     const Fabric fabric = build_fabric(s.cluster);
-    std::vector<int> nodes;
-    for (const NodeGroup& g : r.timeline.groups) nodes.insert(nodes.end(), g.nodes.begin(), g.nodes.end());
     kept.push_back(
-        {integrate_power(s.cluster, r.timeline, r.power_options), telemetry_switches(s.network_rule, fabric, nodes)});
+        {integrate_power(s.cluster, r.timeline, r.power_options), telemetry_switches(fabric, r.power.switches)});
     runs.push_back({r.scenario, r.seed, &s.cluster, &r.timeline, &kept.back().power, r.power.network_rule,
                     kept.back().switches, s.run.mlperf_v4_0.meter_before.value(),
                     s.run.mlperf_v4_0.meter_after.value()});
   }
+  constexpr double many = 1e7;
+  if (const double readings = telemetry_readings(runs, a.telemetry_interval_s); readings > many)
+    console.message(fmt::format("telemetry: {:.2g} readings, some {:.0f} GB; --telemetry-interval S takes fewer",
+                                readings, std::ceil(readings * 60 / 1e9)));
   write_telemetry(a.telemetry, runs, a.telemetry_interval_s);
 }
 
@@ -111,42 +111,38 @@ int write_mlperf_logs_of(const Arguments& a, Console& console, const std::vector
   std::vector<std::vector<Outcome>> further;
   {
     Progress progress(console, "simulating every run");
-    further = simulate_further_runs(scenarios, {a.seed, a.runs, a.level}, a.jobs > 0 ? a.jobs : default_jobs(),
-                                    kDeadline_s, [&](size_t done, size_t all) { progress.update(done, all); });
+    further = simulate_further_runs(scenarios, {a.seed, a.runs, a.level}, workers(a.jobs), kDeadline_s,
+                                    [&](size_t done, size_t all) { progress.update(done, all); });
   }
   int code = 0;
   for (size_t i = 0; i < scenarios.size(); ++i) {
     if (!outcomes[i].result.error.empty()) continue;
-    report::MlperfRuns runs{&scenarios[i], {&outcomes[i].result}};
-    const Outcome* failed = nullptr;
+    mlperf::MlperfRuns runs{&scenarios[i], {&outcomes[i].result}};
+    std::string problem;
     for (const Outcome& o : further[i]) {
-      if (failed == nullptr && !o.result.error.empty()) failed = &o;
       runs.runs.push_back(&o.result);
+      code = std::max(code, o.exit_code);
+      if (problem.empty()) problem = o.result.error;
     }
-    if (failed != nullptr) {
-      code = std::max(code, failed->exit_code);
-      console.error(fmt::format("{}: no logs: {}", scenarios[i].file, failed->result.error));
-    } else {
-      report::write_mlperf_logs(a.mlperf_logs, runs);
-    }
+    const SeriesResult& all = outcomes[i].result.series_of_runs;
+    if (problem.empty() && all.finished < all.count) problem = "a run stopped before its target";
+    if (problem.empty())
+      mlperf::write_mlperf_logs(a.mlperf_logs, runs);
+    else
+      console.error(fmt::format("{}: no logs: {}", scenarios[i].file, problem));
   }
   return code;
 }
 
 ExitCode run(const Arguments& a, Console& console) {
-  console.quiet = a.quiet;
-  Faults faults;
+  Faults& faults = console.faults;
   if (a.level == 3)
     faults.add({"--level", "", "3 (message rounds) is not part of this version yet", "allowed: 1 or 2"});
-  check_output_folder("-o", a.output, faults);
-  check_output_file("--json", a.json, faults);
-  check_output_file("--telemetry", a.telemetry, faults);
-  check_output_folder("--mlperf-logs", a.mlperf_logs, faults);
   if (a.telemetry == "-") faults.add({"--telemetry", "", "telemetry cannot go to stdout", "a file, .sqlite or .csv"});
   std::vector<LoadedScenario> scenarios;
   for (const std::string& file : a.scenarios)
     scenarios.push_back(load_scenario(file, a.set, faults, a.explain || !a.output.empty()));
-  if (faults.empty()) report::check_mlperf_folder("--mlperf-logs", a.mlperf_logs, scenarios, faults);
+  if (faults.empty()) mlperf::check_mlperf_folder("--mlperf-logs", a.mlperf_logs, scenarios, faults);
   faults.throw_if_any();
   if (a.explain) {
     for (const LoadedScenario& s : scenarios) console.result(fmt::format("{}\n{}\n", s.scenario.name, s.explain));
@@ -157,7 +153,7 @@ ExitCode run(const Arguments& a, Console& console) {
   {
     Progress progress(console, "simulating");
     // One scenario alone shares its seeded runs among the processors.
-    const int jobs = a.jobs > 0 ? a.jobs : default_jobs();
+    const int jobs = workers(a.jobs);
     outcomes = simulate_all(scenarios, {a.seed, a.runs, a.level, scenarios.size() == 1 ? jobs : 1}, jobs, kDeadline_s,
                             [&](size_t done, size_t all) { progress.update(done, all); });
   }
@@ -170,13 +166,18 @@ ExitCode run(const Arguments& a, Console& console) {
     if (!a.set.empty() && !o.result.reference.rows.empty())
       o.result.warnings.push_back(
           "inputs were overridden by --set; the measured figures belong to the scenario as it stands");
-    if (!o.result.error.empty()) console.error(fmt::format("{}: {}", scenarios[i].file, o.result.error));
+    if (!o.result.error.empty())
+      console.error(fmt::format("{}: {}", scenarios[i].file, o.result.error));
+    else if (o.exit_code != 0)
+      console.error(fmt::format("{}: {} of {} runs stopped before their target", scenarios[i].file,
+                                o.result.series_of_runs.count - o.result.series_of_runs.finished,
+                                o.result.series_of_runs.count));
     table += report::result_table(o.result);
   }
   table += report::side_by_side(outcomes);
   if (!a.output.empty()) write_folder(console, a, scenarios, outcomes, table);
   if (!a.json.empty()) write_output(console, a.json, report::results_json(outcomes));
-  if (!a.telemetry.empty()) write_telemetry_of(a, scenarios, outcomes);
+  if (!a.telemetry.empty()) write_telemetry_of(console, a, scenarios, outcomes);
   if (!a.mlperf_logs.empty()) code = std::max(code, write_mlperf_logs_of(a, console, scenarios, outcomes));
   if (a.json != "-") console.result(table);
   return static_cast<ExitCode>(code);
@@ -195,53 +196,30 @@ Command run_command() {
       "  trainwatt run scenarios/smc-llama2-70b-lora-64n.json --telemetry power.sqlite\n"
       "  trainwatt run scenarios/smc-llama2-70b-lora-8n.json --runs 10 --mlperf-logs logs\n"
       "  trainwatt run mine.json --set \"/cluster/fabric/uplink_bandwidth=200 Gbit/s\" --json -",
-      {{"scenario", "FILE", "scenario files", &a->scenarios, true, {}},
-       {"-o,--output",
-        "DIR",
-        "write result.json, results.csv, table.txt, inputs.json and the figures into DIR, for report",
-        &a->output,
-        false,
-        {}},
-       {"--json", "FILE", "write the results as JSON; - is stdout, in place of the table", &a->json, false, {}},
-       {"--set",
-        "POINTER=VALUE",
-        "override a value of every scenario, as /plan/tp=8; may be repeated",
-        &a->set,
-        false,
-        {}},
-       {"--seed", "N", "seed of all random draws (default 1)", &a->seed, false, {}},
-       {"--runs", "N", "seeded repetitions; distributions are taken over them (default: as the scenario says, else 1)",
-        &a->runs, false, between(1, 1e6)},
-       {"--level", "N", "1: one rank a class (default); 2: every node; 3: message rounds", &a->level, false,
-        between(1, 3)},
-       {"--jobs", "N", "scenarios, or runs of one scenario, simulated at once (default: one a processor)", &a->jobs,
-        false, between(1, 4096)},
-       {"--telemetry",
-        "FILE",
-        "write readings of every node, bus, rectifier and switch: SQLite, or CSV by the ending .csv",
-        &a->telemetry,
-        false,
-        {}},
-       {"--telemetry-interval",
-        "S",
-        "seconds between readings (default 1)",
-        &a->telemetry_interval_s,
-        false,
-        {1e-3, 1e9}},
-       {"--mlperf-logs",
-        "DIR",
-        "write logs and power files of every run into DIR in the form of an MLPerf Training submission; they are "
-        "marked as simulated, are no MLPerf results and not verified by MLCommons",
-        &a->mlperf_logs,
-        false,
-        {}},
-       {"--explain-inputs",
-        "",
-        "print every value in effect and where it comes from; simulate nothing",
-        &a->explain,
-        false,
-        {}},
-       {"-q,--quiet", "", "no progress bar and no remarks", &a->quiet, false, {}}},
+      {argument("scenario", "FILE", "scenario files", &a->scenarios),
+       output_folder("-o,--output",
+                     "write result.json, results.csv, table.txt, inputs.json and the figures into DIR, for report",
+                     &a->output),
+       json_file("the results", &a->json),
+       option("--set", "POINTER=VALUE", "override a value of every scenario, as /plan/tp=8; may be repeated", &a->set),
+       seed(&a->seed),
+       option("--runs", "N",
+              "seeded repetitions; distributions are taken over them (default: as the scenario says, else 1)", &a->runs,
+              between(1, 1e6)),
+       option("--level", "N", "1: one rank a class (default); 2: every node; 3: message rounds", &a->level,
+              between(1, 3)),
+       jobs("scenarios, or runs of one scenario, simulated", &a->jobs),
+       output_file("--telemetry",
+                   "write readings of every node, bus, rectifier and switch: SQLite, or CSV by the ending .csv",
+                   &a->telemetry),
+       option("--telemetry-interval", "S", "seconds between readings (default 1)", &a->telemetry_interval_s,
+              between(1e-3, 1e9)),
+       output_folder("--mlperf-logs",
+                     "write logs and power files of every run into DIR in the form of an MLPerf Training submission; "
+                     "they are marked as simulated, are no MLPerf results and not verified by MLCommons",
+                     &a->mlperf_logs),
+       flag("--explain-inputs", "print every value in effect and where it comes from; simulate nothing", &a->explain),
+       quiet(&a->quiet)},
       [a](Console& console) { return run(*a, console); }};
 }
 

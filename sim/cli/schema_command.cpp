@@ -1,7 +1,6 @@
 // trainwatt schema: JSON Schema of the inputs, for editors.
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <memory>
 
 #include "cli/command.hpp"
@@ -40,17 +39,14 @@ std::string commands_markdown() {
 }
 
 void write_reference(const std::string& folder) {
-  const std::filesystem::path at(folder);
-  write_file((at / "inputs.md").string(), report::inputs_markdown());
-  write_file((at / "outputs.md").string(), report::outputs_markdown());
-  write_file((at / "commands.md").string(), commands_markdown());
+  write_file(in_folder(folder, "inputs.md"), report::inputs_markdown());
+  write_file(in_folder(folder, "outputs.md"), report::outputs_markdown());
+  write_file(in_folder(folder, "commands.md"), commands_markdown());
 }
 
 ExitCode run(const Arguments& a, Console& console) {
   const auto schemas = report::schemas();
-  Faults faults;
-  check_output_folder("-o", a.output, faults);
-  check_output_folder("--markdown", a.markdown, faults);
+  Faults& faults = console.faults;
   std::vector<std::string> names;
   for (const auto& entry : schemas) names.push_back(entry.first);
   if (!a.kind.empty() && schemas.count(a.kind) == 0)
@@ -63,7 +59,7 @@ ExitCode run(const Arguments& a, Console& console) {
   for (const auto& [name, text] : schemas) {
     if (!a.kind.empty() && name != a.kind) continue;
     if (!a.output.empty())
-      write_file((std::filesystem::path(a.output) / report::schema_file_name(name)).string(), text);
+      write_file(in_folder(a.output, report::schema_file_name(name)), text);
     else
       console.result(a.kind.empty() ? name + "\n" : text);
   }
@@ -80,14 +76,10 @@ Command schema_command() {
           "  trainwatt schema scenario\n"
           "  trainwatt schema -o schemas\n"
           "  trainwatt schema --markdown docs/reference",
-          {{"kind", "KIND", "kind of input, such as scenario or cluster (default: list them)", &a->kind, false, {}},
-           {"-o,--output", "DIR", "write the schema of the kind, or of all kinds, into DIR", &a->output, false, {}},
-           {"--markdown",
-            "DIR",
-            "write the reference pages of inputs, outputs and commands into DIR",
-            &a->markdown,
-            false,
-            {}}},
+          {option("kind", "KIND", "kind of input, such as scenario or cluster (default: list them)", &a->kind),
+           output_folder("-o,--output", "write the schema of the kind, or of all kinds, into DIR", &a->output),
+           output_folder("--markdown", "write the reference pages of inputs, outputs and commands into DIR",
+                         &a->markdown)},
           [a](Console& console) { return run(*a, console); }};
 }
 

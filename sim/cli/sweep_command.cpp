@@ -1,7 +1,6 @@
 // trainwatt sweep: a study, every combination of its values.
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <memory>
 
 #include "cli/command.hpp"
@@ -27,6 +26,8 @@ struct Arguments {
 void tell(const Console& console, const SweepTotals& t) {
   if (t.before > 0) console.message(fmt::format("{} of {} points were finished before", t.before, t.points));
   if (t.skipped > 0) console.message(fmt::format("{} points were left out; their rows say why", t.skipped));
+  if (t.stopped > 0)
+    console.error(fmt::format("{} points stopped before their target: they have no time to train", t.stopped));
   if (t.refused > 0)
     console.error(fmt::format("{} points were refused or do not fit; their rows in sweep.csv say why", t.refused));
   if (t.broken > 0)
@@ -35,21 +36,18 @@ void tell(const Console& console, const SweepTotals& t) {
 }
 
 ExitCode run(const Arguments& a, Console& console) {
-  console.quiet = a.quiet;
-  Faults faults;
+  Faults& faults = console.faults;
   SweepOptions options;
-  check_output_folder("-o", a.output, faults);
   if (!a.shard.empty()) parse_shard(a.shard, options.shard, options.shards, faults);
   if (a.resume && a.overwrite) faults.add({"--resume", "", "cannot be combined with --overwrite", "one of them"});
   const LoadedStudy loaded = load_study(a.study, a.set, faults);
   faults.throw_if_any();
-  options.jobs = a.jobs > 0 ? a.jobs : default_jobs();
+  options.jobs = workers(a.jobs);
   options.deadline_s = kDeadline_s;
   options.resume = a.resume, options.overwrite = a.overwrite;
   options.to_json = report::point_json;
   options.snapshot = [&](const SweepStore& store) {
-    write_file((std::filesystem::path(a.output) / "sweep.csv").string(),
-               report::sweep_csv(report::sweep_table_of(store)));
+    write_file(in_folder(a.output, "sweep.csv"), report::sweep_csv(report::sweep_table_of(store)));
   };
   const FolderLock lock(a.output);
   SweepTotals totals;
@@ -62,7 +60,7 @@ ExitCode run(const Arguments& a, Console& console) {
   for (const std::string& set : a.set) how.command.insert(how.command.end(), {"--set", set});
   how.command.insert(how.command.end(), {"-o", "out"});
   write_file(
-      (std::filesystem::path(a.output) / "inputs.json").string(),
+      in_folder(a.output, "inputs.json"),
       report::study_inputs_json(how, loaded, load_scenario(loaded.scenario_file, loaded.study.set, faults, true)));
   write_sweep_outputs(console, a.output);
   tell(console, totals);
@@ -86,19 +84,14 @@ Command sweep_command() {
       "study goes on. Exit code: 0 when the study is complete, also with rows that are refused or do not fit; 4 or 1\n"
       "when a simulation broke; 2 or 3 when not one point could be simulated. Where the study says\n"
       "\"skip\": [\"refused\", \"does_not_fit\"], such rows are expected and count as left out.",
-      {{"study", "FILE", "study file", &a->study, true, {}},
-       {"-o,--output", "DIR", "folder of the results; one study a folder", &a->output, true, {}},
-       {"--resume",
-        "",
-        "go on with the study in DIR: what is finished is not simulated again; begins anew where DIR holds none",
-        &a->resume,
-        false,
-        {}},
-       {"--overwrite", "", "forget the results in DIR and begin anew", &a->overwrite, false, {}},
-       {"--shard", "I/N", "only part I of N of the points, for several machines", &a->shard, false, {}},
-       {"--set", "POINTER=VALUE", "override a value of the study file; may be repeated", &a->set, false, {}},
-       {"--jobs", "N", "points simulated at once (default: one a processor)", &a->jobs, false, between(1, 4096)},
-       {"-q,--quiet", "", "no progress bar and no remarks", &a->quiet, false, {}}},
+      {argument("study", "FILE", "study file", &a->study),
+       required(output_folder("-o,--output", "folder of the results; one study a folder", &a->output)),
+       flag("--resume",
+            "go on with the study in DIR: what is finished is not simulated again; begins anew where DIR holds none",
+            &a->resume),
+       flag("--overwrite", "forget the results in DIR and begin anew", &a->overwrite),
+       option("--shard", "I/N", "only part I of N of the points, for several machines", &a->shard),
+       overrides("the study file", &a->set), jobs("points simulated", &a->jobs), quiet(&a->quiet)},
       [a](Console& console) { return run(*a, console); }};
 }
 

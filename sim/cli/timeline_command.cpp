@@ -1,7 +1,6 @@
 // trainwatt timeline: one training step as a trace.
 #include <fmt/format.h>
 
-#include <cstring>
 #include <memory>
 
 #include "cli/command.hpp"
@@ -34,10 +33,8 @@ std::string trace_of(const Scenario& s) {
 }
 
 ExitCode run(const Arguments& a, Console& console) {
-  Faults faults;
-  check_output_file("-o", a.output, faults);
-  const LoadedScenario loaded = load_scenario(a.scenario, a.set, faults);
-  faults.throw_if_any();
+  const LoadedScenario loaded = load_scenario(a.scenario, a.set, console.faults);
+  console.faults.throw_if_any();
   const ChildResult trace = in_child([&] { return trace_of(loaded.scenario); }, kDeadline_s);
   if (!trace.error.empty()) {
     console.error(fmt::format("{}: {}", a.scenario, trace.error));
@@ -54,9 +51,9 @@ Command timeline_command() {
   return {"timeline",
           "Writes one training step as a trace for chrome://tracing or Perfetto",
           "  trainwatt timeline scenarios/smc-llama2-70b-lora-8n.json -o step.json",
-          {{"scenario", "FILE", "scenario file", &a->scenario, true, {}},
-           {"-o,--output", "FILE", "trace file; - is stdout", &a->output, true, {}},
-           {"--set", "POINTER=VALUE", "override a value of the scenario; may be repeated", &a->set, false, {}}},
+          {argument("scenario", "FILE", "scenario file", &a->scenario),
+           required(output_file("-o,--output", "trace file; - is stdout", &a->output)),
+           overrides("the scenario", &a->set)},
           [a](Console& console) { return run(*a, console); }};
 }
 

@@ -3,7 +3,6 @@
 
 #include "cli/command.hpp"
 #include "cli/outputs.hpp"
-#include "core/document.hpp"
 #include "report/topology_report.hpp"
 #include "topology/inspect.hpp"
 
@@ -16,25 +15,18 @@ struct Arguments {
 };
 
 ExitCode run(const Arguments& a, Console& console) {
-  Faults faults;
-  check_output_file("--dot", a.dot, faults);
-  check_output_file("--svg", a.svg, faults);
-  check_output_file("--json", a.json, faults);
-  if ((a.dot == "-" ? 1 : 0) + (a.svg == "-" ? 1 : 0) + (a.json == "-" ? 1 : 0) > 1)
-    faults.add({"-", "", "stdout takes one of --dot, --svg and --json", "a file name for the others"});
-  const Document document = Document::load(a.cluster, description<Cluster>().info(), a.set, faults);
-  const auto cluster = read<Cluster>(document, faults);
-  if (faults.empty()) check_fabric(cluster, ReadContext{&document, "", &faults, {}});
-  faults.throw_if_any();
+  const Cluster cluster = load_cluster(a.cluster, a.set, console.faults);
+  console.faults.throw_if_any();
   const Fabric fabric = build_fabric(cluster);
+  const bool whole = a.route.empty();
   const std::string text =
-      a.route.empty() ? report::topology_table(cluster, fabric) : report::route_table(fabric, a.route[0], a.route[1]);
+      whole ? report::topology_table(cluster, fabric) : report::route_table(fabric, a.route[0], a.route[1]);
   if (!a.dot.empty()) write_output(console, a.dot, report::topology_dot(fabric));
   if (!a.svg.empty()) write_output(console, a.svg, svg_text(fabric));
   if (!a.json.empty())
     write_output(
         console, a.json,
-        a.route.empty() ? report::topology_json(cluster, fabric) : report::route_json(fabric, a.route[0], a.route[1]));
+        whole ? report::topology_json(cluster, fabric) : report::route_json(fabric, a.route[0], a.route[1]));
   if (a.json != "-" && a.dot != "-" && a.svg != "-") console.result(text);
   return ExitCode::done;
 }
@@ -49,18 +41,12 @@ Command topology_command() {
           "  trainwatt topology topologies/smc-h100.json --route node-0 node-7\n"
           "  trainwatt topology topologies/smc-h100.json --route \"node-0 nic 2\" \"node-7 nic 2\" --json -\n"
           "  trainwatt topology topologies/smc-h100.json --set /fabric/units=4 --svg fabric.svg",
-          {{"cluster", "FILE", "cluster file", &a->cluster, true, {}},
-           {"--route", "A B", "the way between two nodes or adapters: equal-cost choices, cables, bandwidth", &a->route,
-            false, between(2, 2)},
-           {"--dot", "FILE", "write the graph for Graphviz; - is stdout", &a->dot, false, {}},
-           {"--svg", "FILE", "draw the fabric: levels from the nodes up; - is stdout", &a->svg, false, {}},
-           {"--set", "POINTER=VALUE", "override a value of the cluster; may be repeated", &a->set, false, {}},
-           {"--json",
-            "FILE",
-            "write the summary, or the routes, as JSON; - is stdout, in place of the table",
-            &a->json,
-            false,
-            {}}},
+          {argument("cluster", "FILE", "cluster file", &a->cluster),
+           option("--route", "A B", "the way between two nodes or adapters: equal-cost choices, cables, bandwidth",
+                  &a->route, between(2, 2)),
+           output_file("--dot", "write the graph for Graphviz; - is stdout", &a->dot),
+           output_file("--svg", "draw the fabric: levels from the nodes up; - is stdout", &a->svg),
+           overrides("the cluster", &a->set), json_file("the summary, or the routes,", &a->json)},
           [a](Console& console) { return run(*a, console); }};
 }
 

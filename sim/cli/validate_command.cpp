@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 
 #include "cli/command.hpp"
@@ -20,23 +19,18 @@ namespace {
 
 struct Arguments {
   std::vector<std::string> suites;
-  std::string output, json, markdown;
+  std::string output, json, markdown, gaps;
   uint64_t seed = 1;
   int runs = 0, jobs = 0;
   bool quiet = false;
 };
 
 ExitCode run(const Arguments& a, Console& console) {
-  console.quiet = a.quiet;
-  Faults faults;
-  check_output_folder("-o", a.output, faults);
-  check_output_file("--json", a.json, faults);
-  check_output_file("--markdown", a.markdown, faults);
-  faults.throw_if_any();
+  console.faults.throw_if_any();
   std::vector<SuiteOutcome> suites;
   {
     Progress progress(console, "validating");
-    suites = validate(a.suites, {a.seed, a.runs, 1}, a.jobs > 0 ? a.jobs : default_jobs(), kDeadline_s,
+    suites = validate(a.suites, {a.seed, a.runs, 1}, workers(a.jobs), kDeadline_s,
                       [&](size_t done, size_t all) { progress.update(done, all); });
   }
   int code = 0;
@@ -52,16 +46,20 @@ ExitCode run(const Arguments& a, Console& console) {
       figures.add(report::error_figure(a.output, "predicted-measured-" + suite.name,
                                        "Simulated against measured, suite " + suite.name, report::error_points(suite)));
     for (const std::string& note : report::draw(std::move(figures))) console.message(note);
-    write_file((std::filesystem::path(a.output) / "validate.json").string(), report::suites_json(suites));
-    write_file((std::filesystem::path(a.output) / "validate.txt").string(), table);
+    write_file(in_folder(a.output, "validate.json"), report::suites_json(suites));
+    write_file(in_folder(a.output, "validate.txt"), table);
     report::Reproduction how{{"trainwatt", "validate"}, a.seed, a.runs, 1};
     how.command.insert(how.command.end(), a.suites.begin(), a.suites.end());
     how.command.insert(how.command.end(), {"-o", "out"});
-    write_file((std::filesystem::path(a.output) / "validate-inputs.json").string(), report::inputs_json(how, {}));
+    write_file(in_folder(a.output, "validate-inputs.json"), report::inputs_json(how, {}));
   }
   if (!a.json.empty()) write_output(console, a.json, report::suites_json(suites));
   if (!a.markdown.empty()) write_output(console, a.markdown, report::accuracy_markdown(suites));
-  if (a.json != "-" && a.markdown != "-") console.result(table);
+  if (!a.gaps.empty()) {
+    Faults none;
+    write_output(console, a.gaps, report::known_gaps_text(shrunk(load_known_gaps(none), suites)));
+  }
+  if (a.json != "-" && a.markdown != "-" && a.gaps != "-") console.result(table);
   return static_cast<ExitCode>(code);
 }
 
@@ -75,15 +73,16 @@ Command validate_command() {
       "  trainwatt validate\n"
       "  trainwatt validate smc --json -\n"
       "  trainwatt validate smc-calibrated -o out",
-      {{"suite", "SUITE", "suites by name or file (default: all of reference/suites)", &a->suites, false, {}},
-       {"-o,--output", "DIR", "write validate.json, validate.txt and a figure a suite into DIR", &a->output, false, {}},
-       {"--json", "FILE", "write the rows as JSON; - is stdout, in place of the table", &a->json, false, {}},
-       {"--markdown", "FILE", "write the accuracy table of the README", &a->markdown, false, {}},
-       {"--seed", "N", "seed of all random draws (default 1)", &a->seed, false, {}},
-       {"--runs", "N", "seeded repetitions, at least those of the suite (default: as each scenario says, else 1)",
-        &a->runs, false, between(1, 1e6)},
-       {"--jobs", "N", "scenarios simulated at once (default: one a processor)", &a->jobs, false, between(1, 4096)},
-       {"-q,--quiet", "", "no progress bar and no remarks", &a->quiet, false, {}}},
+      {option("suite", "SUITE", "suites by name or file (default: all of reference/suites)", &a->suites),
+       output_folder("-o,--output", "write validate.json, validate.txt and a figure a suite into DIR", &a->output),
+       json_file("the rows", &a->json),
+       output_file("--markdown", "write the accuracy table of the README", &a->markdown),
+       output_file("--gaps", "write the known gaps, those that were closed left out, those that shrank shrunk",
+                   &a->gaps),
+       seed(&a->seed),
+       option("--runs", "N", "seeded repetitions, at least those of the suite (default: as each scenario says, else 1)",
+              &a->runs, between(1, 1e6)),
+       jobs("scenarios simulated", &a->jobs), quiet(&a->quiet)},
       [a](Console& console) { return run(*a, console); }};
 }
 

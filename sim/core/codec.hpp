@@ -56,7 +56,10 @@ class ObjectDescription {
  protected:
   void add(const char* key, size_t offset, const TypeOps& ops, const char* meaning, Range range,
            const void* default_value);
+  void add_tag(const char* key, size_t offset, const std::string& value, std::vector<std::string> alternatives,
+               const char* meaning);
   ObjectInfo info_;
+  std::vector<std::string> only_;
 
  private:
   struct Member {
@@ -197,6 +200,13 @@ class Description : public detail::ObjectDescription {
   void optional(const char* key, M T::*member, const char* meaning, Range range = {}) {
     add(key, offset(member), detail::type_ops<M>(), meaning, range, &(defaults_.*member));
   }
+  // A tagged union: `tag` names one of the alternatives. Keys declared after when() belong to those that it names,
+  // after when({}) to all; a key may be declared for one alternative after another. Keys of another alternative are
+  // refused.
+  void variant(const char* tag, std::string T::*member, std::vector<std::string> alternatives, const char* meaning) {
+    add_tag(tag, offset(member), defaults_.*member, std::move(alternatives), meaning);
+  }
+  void when(std::vector<std::string> alternatives) { only_ = std::move(alternatives); }
 
  private:
   template <class M>

@@ -100,6 +100,19 @@ double CsvTable::value(size_t row, const std::string& column) const {
   return *v;
 }
 
+void CsvTable::join(const CsvTable& other, const std::string& on) {
+  const size_t here = column_index(on), there = other.column_index(on);
+  std::vector<size_t> added;
+  for (size_t c = 0; c < other.columns_.size(); ++c)
+    if (!has(other.columns_[c])) added.push_back(c);
+  for (const size_t c : added) columns_.push_back(other.columns_[c]);
+  for (auto& row : cells_) {
+    const auto match = std::find_if(other.cells_.begin(), other.cells_.end(),
+                                    [&](const auto& candidate) { return candidate[there] == row[here]; });
+    for (const size_t c : added) row.push_back(match == other.cells_.end() ? "" : (*match)[c]);
+  }
+}
+
 void CsvTable::refuse(size_t row, const std::string& column, const std::string& fault) const {
   throw InputError({{name_, fmt::format("row {}, column {}", row + 1, column), fault, ""}});
 }

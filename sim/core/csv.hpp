@@ -19,6 +19,9 @@ class CsvTable {
   double value(size_t row, const std::string& column) const;                  // as number(), but blank is an InputError
   [[noreturn]] void refuse(size_t row, const std::string& column, const std::string& fault) const;  // InputError
   const std::vector<std::string>& columns() const { return columns_; }
+  // Adds the columns of `other` that are not here: to each row the cells of its first row with the same cell in column
+  // `on`, blanks where there is none.
+  void join(const CsvTable& other, const std::string& on);
 
  private:
   size_t column_index(const std::string& column) const;

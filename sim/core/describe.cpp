@@ -56,8 +56,34 @@ void ReadContext::fault(std::string what, std::string allowed) const {
   faults->add({origin.file, origin.pointer.empty() ? "/" : origin.pointer, std::move(what), std::move(allowed)});
 }
 
+namespace {
+
+std::string tag_of(const ObjectInfo& info, const json& object) {
+  for (const KeyInfo& key : info.keys)
+    if (key.name == info.tag) return object.value(key.name, json::parse(key.default_text)).get<std::string>();
+  return "";
+}
+
+}  // namespace
+
+bool applies(const ObjectInfo& info, const KeyInfo& key, const json& object) {
+  if (key.only.empty()) return true;
+  const auto tag = object.find(info.tag);
+  if (tag != object.end() && !tag->is_string()) return true;  // a fault of its own
+  const std::string name = tag_of(info, object);
+  const auto has = [&](const std::vector<std::string>& list) {
+    return std::find(list.begin(), list.end(), name) != list.end();
+  };
+  for (const KeyInfo& k : info.keys)
+    if (k.name == info.tag && !has(k.type.choices)) return true;  // that too
+  return has(key.only);
+}
+
 namespace detail {
 namespace {
+
+// Of a plain number that states no bound of its own: samples, tokens, factors; nothing comes near.
+constexpr double kMostNumber = 1e18;
 
 std::string shown(const json& j) {
   std::string text = j.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -104,7 +130,9 @@ bool read_integer(long long& out, const json& j, const ReadContext& c, long long
 bool read_number(double& out, const json& j, const ReadContext& c) {
   if (!j.is_number()) return c.fault(fmt::format("{} is not a number", shown(j))), false;
   const double v = j.get<double>();
-  if (!in_range(v, c, j, [](double x) { return fmt::format("{}", x); })) return false;
+  ReadContext bounded = c;
+  bounded.range.high = std::min(c.range.high, kMostNumber);
+  if (!in_range(v, bounded, j, [](double x) { return fmt::format("{:g}", x); })) return false;
   out = v;
   return true;
 }
@@ -149,9 +177,23 @@ void read_map(const json& j, const ReadContext& c,
 
 void ObjectDescription::add(const char* key, size_t offset, const TypeOps& ops, const char* meaning, Range range,
                             const void* default_value) {
+  const auto known =
+      std::find_if(info_.keys.begin(), info_.keys.end(), [&](const KeyInfo& k) { return k.name == key; });
+  if (known != info_.keys.end()) {
+    known->only.insert(known->only.end(), only_.begin(), only_.end());
+    return;
+  }
   const bool required = default_value == nullptr;
-  info_.keys.push_back({key, ops.type(), required, required ? "" : ops.default_text(default_value), range, meaning});
+  info_.keys.push_back(
+      {key, ops.type(), required, required ? "" : ops.default_text(default_value), range, meaning, only_});
   members_.push_back({offset, &ops});
+}
+
+void ObjectDescription::add_tag(const char* key, size_t offset, const std::string& value,
+                                std::vector<std::string> alternatives, const char* meaning) {
+  add(key, offset, type_ops<std::string>(), meaning, {}, &value);
+  info_.tag = key;
+  info_.keys.back().type = {TypeInfo::Kind::choice, nullptr, std::move(alternatives), nullptr, nullptr};
 }
 
 void ObjectDescription::read(void* object, const json& j, const ReadContext& c) const {
@@ -170,8 +212,13 @@ void ObjectDescription::read(void* object, const json& j, const ReadContext& c) 
     if (found != j.end()) {
       ReadContext here = c.at(key.name);
       here.range = key.range;
+      size_t index = 0;
+      if (key.name == info_.tag && !read_choice(index, *found, here, key.type.choices)) continue;
       members_[i].ops->read(static_cast<char*>(object) + members_[i].offset, *found, here);
-    } else if (key.required) {
+      if (!applies(info_, key, j))
+        here.fault(fmt::format("\"{}\" is no key of {} \"{}\"", key.name, info_.tag, tag_of(info_, j)),
+                   "it belongs to " + one_of(key.only));
+    } else if (key.required && applies(info_, key, j)) {
       c.fault(fmt::format("missing key \"{}\" ({})", key.name, key.meaning), "type: " + key.type.name());
     }
   }
@@ -231,7 +278,7 @@ json schema_of(const TypeInfo& type, const Range& range, json& definitions) {
       return {{"type", "string"}};
     case Kind::quantity:
       return {{"type", "string"},
-              {"pattern", "^ *[-+]?[0-9.]+([eE][-+]?[0-9]+)? *[A-Za-z]+( */ *[A-Za-z]+)? *$"},
+              {"pattern", "^ *-?[0-9.]+([eE][-+]?[0-9]+)? *[A-Za-z]+( */ *[A-Za-z]+)? *$"},
               {"examples", {std::string(type.dimension->example)}}};
     case Kind::choice:
       return {{"enum", type.choices}};

@@ -68,13 +68,18 @@ struct KeyInfo {
   std::string default_text;  // JSON text; empty when required or absent by default
   Range range;
   std::string meaning;
+  std::vector<std::string> only;  // alternatives of a tagged union that have it; empty: all
 };
 
 struct ObjectInfo {
   std::string name;
   std::string meaning;
   std::vector<KeyInfo> keys;
+  std::string tag;  // of a tagged union: the key that says which alternative it is
 };
+
+// Is the key one of the alternative that `object` is?
+bool applies(const ObjectInfo& info, const KeyInfo& key, const nlohmann::json& object);
 
 // Where reading stands: document, JSON pointer, and the list that faults go to.
 struct ReadContext {

@@ -337,7 +337,7 @@ void explain_value(const Document& d, const json& node, const TypeInfo& type, co
       const std::string at = pointer + "/" + pointer_token(key.name);
       if (found != node.end())
         explain_value(d, *found, key.type, at, out);
-      else if (!key.default_text.empty())
+      else if (!key.default_text.empty() && applies(*type.object, key, node))
         out += fmt::format("{} = {}    (default)\n", at, key.default_text);
     }
   } else if (type.kind == TypeInfo::Kind::map && node.is_object()) {

@@ -18,12 +18,33 @@ std::optional<std::string> find_input_file(const std::string& name, const std::s
 // "did you mean ...?" among files of the same folder; empty when there is nothing near.
 std::string suggest_file(const std::string& name);
 
-// The whole file; throws InputError when it cannot be read.
+// The whole file; throws InputError when it cannot be read, or holds more than any input of ours. A pipe is waited for
+// a few seconds.
 std::string read_file(const std::string& path);
 
-// Writes beside the target and renames, so that a reader never sees half a file. Creates folders. Throws InputError
-// (the folder is the user's choice) when it cannot.
+// The one way in which files are written: beside the target, whose place they take when complete, so that a reader
+// never sees half a file. Creates folders. A device or a pipe is written to and never replaced; a link keeps pointing
+// at its file. Everything throws InputError (the place is the user's choice) when it cannot be done.
+class OutputFile {
+ public:
+  explicit OutputFile(const std::string& path);
+  ~OutputFile();
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+  bool replaces() const { return partial_ != target_; }     // a file, no device or pipe
+  const std::string& partial() const { return partial_; }  // for libraries that write by themselves
+  void write(std::string_view content);
+  void commit();
+
+ private:
+  std::string path_, target_, partial_;
+  int fd_ = -1;
+  bool committed_ = false;
+};
 void write_file(const std::string& path, std::string_view content);
+
+// Removes what is being written; for handlers of signals.
+void remove_partial_files() noexcept;
 
 std::string sha256_hex(std::string_view data);
 

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <vector>
 
+#include "core/currency.hpp"
+#include "core/currency.hpp"
 #include "core/text.hpp"
 
 namespace tw {
@@ -66,7 +68,6 @@ constexpr Atom kAtoms[] = {
     {"kg", 1, kCarbon},
     {"g", 1e-3, kCarbon},
     {"t", 1e3, kCarbon},
-    {"USD", 1, kMoney},
     {"W", 1, kPower},
     {"mW", 1e-3, kPower},
     {"kW", 1e3, kPower},
@@ -81,10 +82,25 @@ constexpr Atom kAtoms[] = {
     {"kV", 1e3, kVoltage},
 };
 
+// ISO 4217, active codes of countries.
+constexpr std::string_view kCurrencies =
+    "AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF "
+    "CLP "
+    "CNY COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HTG HUF "
+    "IDR "
+    "ILS INR IQD IRR ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA MKD MMK "
+    "MNT "
+    "MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD RUB RWF SAR "
+    "SBD "
+    "SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD UYU UZS VES "
+    "VND "
+    "VUV WST XAF XCD XOF XPF YER ZAR ZMW ZWL";
+
 const Atom* find_atom(std::string_view name) {
+  static constexpr Atom kAnyMoney{"USD", 1, kMoney};
   for (const Atom& atom : kAtoms)
     if (atom.name == name) return &atom;
-  return nullptr;
+  return is_currency(name) ? &kAnyMoney : nullptr;
 }
 
 std::string_view trim(std::string_view s) {
@@ -127,6 +143,28 @@ std::vector<std::string_view> output_units(const DimensionInfo& d) {
   return {d.si};
 }
 
+// What no machine, site or run comes near, in SI: beyond it arithmetic gives nonsense instead of answers. 0 is allowed
+// everywhere, and what is below `least` only then.
+struct Bounds {
+  std::string_view dimension;
+  double least, most;
+};
+constexpr Bounds kBounds[] = {{"time", 1e-15, 1e11},         // a femtosecond to 3,000 years
+                              {"energy", 1e-15, 1e21},       // twice what mankind uses in a year
+                              {"data size", 1e-3, 1e21},     // a zettabyte
+                              {"floating-point work", 1e-3, 1e30},
+                              {"current", 1e-9, 1e9},
+                              {"temperature", 0, 1e4},
+                              {"carbon", 1e-9, 1e15},
+                              {"money", 1e-9, 1e15},
+                              {"power", 1e-9, 1e13},         // what mankind uses is 2e13 W
+                              {"bandwidth", 1e-3, 1e18},
+                              {"computing rate", 1, 1e24},
+                              {"carbon intensity", 0, 1e-3},  // 3,600 kg/kWh
+                              {"energy price", 0, 1e-2},      // 36,000 USD/kWh
+                              {"frequency", 1e-9, 1e15},
+                              {"voltage", 1e-6, 1e7}};
+
 }  // namespace
 
 ParsedQuantity parse_quantity(std::string_view text, const DimensionInfo& wanted) {
@@ -142,7 +180,10 @@ ParsedQuantity parse_quantity(std::string_view text, const DimensionInfo& wanted
   if (unit->exponents != wanted.exponents)
     return {0, fmt::format("\"{}\" has the wrong dimension; {}", text, expected(wanted))};
   const double value = number * unit->factor;
-  if (!std::isfinite(value)) return {0, fmt::format("\"{}\" is too large; {}", text, expected(wanted))};
+  for (const Bounds& b : kBounds)
+    if (b.dimension == wanted.name && (!(std::abs(value) <= b.most) || (value != 0 && std::abs(value) < b.least)))
+      return {std::isfinite(value) ? value : 0,
+              fmt::format("\"{}\" is beyond what there is; allowed: {:g} to {:g} {}", text, b.least, b.most, wanted.si)};
   return {value, ""};
 }
 
@@ -162,6 +203,11 @@ std::string format_quantity(double value, const DimensionInfo& dimension) {
     if (parse_quantity(text, dimension).value == value) return text;
   }
   return fmt::format("{} {}", value, dimension.si);  // the prefix costs a last bit
+}
+
+bool is_currency(std::string_view code) {
+  return code.size() == 3 && code.find(' ') == std::string_view::npos &&
+         kCurrencies.find(code) != std::string_view::npos;
 }
 
 }  // namespace tw

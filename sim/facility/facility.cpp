@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "core/sum.hpp"
-#include "power/bus.hpp"
+#include "power/loss_law.hpp"
 
 namespace tw {
 
@@ -20,38 +20,25 @@ FacilityEnergy facility_energy(const Site& site, const EnergyWindow& window) {
   energy.facility_j = base_j * site.pue;
   energy.kg_co2e = *energy.facility_j * site.carbon_intensity.value();
   if (site.market_carbon_intensity) energy.kg_co2e_market = *energy.facility_j * site.market_carbon_intensity->value();
-  energy.cost_usd = *energy.facility_j * site.price.value();
+  if (site.price) energy.cost = *energy.facility_j * site.price->value.value();
   return energy;
 }
 
 PiecewiseWatts facility_power(const Cluster& cluster, const Site& site, const PowerRun& run, double network_w) {
-  std::vector<const PiecewiseWatts*> parts;
-  for (const BusPowerRun& bus : run.buses) parts.push_back(bus.dc.get());
-  const PiecewiseWatts dc = PiecewiseWatts::sum(parts);
-  if (site.pue_base == PueBase::dc) return dc.affine(network_w * site.pue, site.pue);
-  // Failed rectifiers change the fixed loss in steps, so each bus's loss is a function of its own.
-  std::vector<PiecewiseWatts> losses;
-  const double one_w = cluster.power_delivery.rectifier.fixed_loss.value();
-  const double all = cluster.power_delivery.shelves_per_bus * cluster.power_delivery.rectifiers_per_shelf;
-  for (const BusPowerRun& bus : run.buses) {
-    double on = all;
-    std::vector<RectifierFailure> failures = bus.failures;
-    std::sort(failures.begin(), failures.end(),
-              [](const RectifierFailure& a, const RectifierFailure& b) { return a.at_s < b.at_s; });
-    for (const RectifierFailure& failure : failures) on -= failure.count;
-    PiecewiseWatts loss(one_w * std::max(0.0, on));
-    double before = all;
-    loss.begin(std::min(dc.begin_s(), run.run_begin_s));
-    for (const RectifierFailure& failure : failures) {
-      loss.append(failure.at_s, one_w * before);
-      before = std::max(0.0, before - failure.count);
-    }
-    loss.append(std::max(dc.end_s(), run.run_end_s), one_w * before);
-    losses.push_back(std::move(loss));
-  }
-  const PiecewiseWatts ac = dc.affine(0, 1 + cluster.power_delivery.rectifier.proportional_loss);
-  parts = {&ac};
-  for (const PiecewiseWatts& loss : losses) parts.push_back(&loss);
+  const PowerDelivery& delivery = cluster.power_delivery;
+  const bool at_ac = site.pue_base == PueBase::ac;
+  std::vector<const PiecewiseWatts*> whole, parts;
+  std::vector<PiecewiseWatts> own;  // of buses whose rectifiers fail: their loss changes in steps
+  for (const BusPowerRun& bus : run.buses)
+    if (!at_ac || bus.failures.empty())
+      whole.push_back(bus.dc.get());
+    else
+      own.push_back(bus.ac(delivery));
+  // Buses whose rectifiers are all on lose as one that is so many times as large.
+  const LossLaw law = at_ac ? rectifier_law(delivery).times(static_cast<double>(whole.size())) : LossLaw{};
+  const PiecewiseWatts rest = PiecewiseWatts::sum(whole).affine(law.fixed_w, 1 + law.proportional);
+  if (!whole.empty()) parts.push_back(&rest);
+  for (const PiecewiseWatts& ac : own) parts.push_back(&ac);
   return PiecewiseWatts::sum(parts).affine(network_w * site.pue, site.pue);
 }
 
@@ -66,15 +53,29 @@ double value_at(const HourlySeries& series, int64_t utc_s) {
   return series.values[static_cast<size_t>(std::min(hour, last))];
 }
 
-void check_cover(const Site& site, const std::optional<HourlySeries>& series, const char* what, int64_t start_utc_s,
-                 double seconds) {
-  if (!series || series->covers(start_utc_s, seconds) || site.series_gaps == SeriesGaps::hold) return;
-  throw InputError({{site.name, "",
-                     fmt::format("the {} series does not cover the run: {} to {}, the run needs {:.2f} h from {}", what,
-                                 format_time(series->begin_utc_s, series->offset_s),
-                                 format_time(series->end_utc_s(), series->offset_s), seconds / 3600,
-                                 format_time(start_utc_s, series->offset_s)),
-                     "take a longer series, another start, or set series_gaps to hold"}});
+// The series of a site with their names.
+std::vector<std::pair<const HourlySeries*, const char*>> named(const SiteSeries& series) {
+  std::vector<std::pair<const HourlySeries*, const char*>> list;
+  for (const auto& [one, name] :
+       {std::pair{&series.location_kg_per_kwh, "carbon"}, std::pair{&series.market_kg_per_kwh, "market carbon"},
+        std::pair{&series.price_per_kwh, "price"}})
+    if (*one) list.emplace_back(&**one, name);
+  return list;
+}
+
+std::string uncovered(const HourlySeries& series, const char* what, int64_t start_utc_s, double seconds) {
+  return fmt::format("the {} series does not cover the run: {} to {}, the run needs {:.2f} h from {}", what,
+                     series.text(series.begin_utc_s), series.text(series.end_utc_s()), seconds / 3600,
+                     series.text(start_utc_s));
+}
+
+void check_cover(const Site& site, const SiteSeries& series, int64_t start_utc_s, double seconds) {
+  for (const auto& [one, name] : named(series))
+    if (!one->covers(start_utc_s, seconds))
+      throw InputError(
+          {{site.name, "", uncovered(*one, name, start_utc_s, seconds),
+            site.series_gaps == SeriesGaps::hold ? "a longer series or another start"
+                                                 : "take a longer series, another start, or set series_gaps to hold"}});
 }
 
 }  // namespace
@@ -82,10 +83,9 @@ void check_cover(const Site& site, const std::optional<HourlySeries>& series, co
 TimedFacility facility_over_time(const Site& site, const SiteSeries& series, const PiecewiseWatts& facility_w,
                                  double run_begin_s, double run_end_s, int64_t start_utc_s) {
   const double length_s = run_end_s - run_begin_s;
-  check_cover(site, series.location_kg_per_kwh, "carbon", start_utc_s, length_s);
-  check_cover(site, series.market_kg_per_kwh, "market carbon", start_utc_s, length_s);
-  check_cover(site, series.usd_per_kwh, "price", start_utc_s, length_s);
-  Sum joules, kg, market_kg, usd;
+  if (site.series_gaps != SeriesGaps::hold) check_cover(site, series, start_utc_s, length_s);
+  Sum joules, kg, market_kg, money;
+  const bool priced = series.price_per_kwh.has_value() || site.price.has_value();
   const bool market = series.market_kg_per_kwh.has_value() || site.market_carbon_intensity.has_value();
   double from_s = 0;
   while (from_s < length_s) {
@@ -99,11 +99,13 @@ TimedFacility facility_over_time(const Site& site, const SiteSeries& series, con
     if (market)
       market_kg.add(part_j * (series.market_kg_per_kwh ? value_at(*series.market_kg_per_kwh, now_utc_s) / joules_per_kwh
                                                        : site.market_carbon_intensity->value()));
-    usd.add(part_j *
-            (series.usd_per_kwh ? value_at(*series.usd_per_kwh, now_utc_s) / joules_per_kwh : site.price.value()));
+    if (priced)
+      money.add(part_j * (series.price_per_kwh ? value_at(*series.price_per_kwh, now_utc_s) / joules_per_kwh
+                                               : site.price->value.value()));
     from_s = to_s;
   }
-  TimedFacility result{joules.value(), kg.value(), usd.value(), std::nullopt};
+  TimedFacility result{joules.value(), kg.value(), std::nullopt, std::nullopt};
+  if (priced) result.cost = money.value();
   if (market) result.kg_co2e_market = market_kg.value();
   return result;
 }
@@ -111,22 +113,23 @@ TimedFacility facility_over_time(const Site& site, const SiteSeries& series, con
 StartChoice best_start(const Site& site, const SiteSeries& series, const PiecewiseWatts& facility_w, double run_begin_s,
                        double run_end_s, StartObjective objective) {
   const std::optional<HourlySeries>& lead =
-      objective == StartObjective::carbon ? series.location_kg_per_kwh : series.usd_per_kwh;
+      objective == StartObjective::carbon ? series.location_kg_per_kwh : series.price_per_kwh;
   if (!lead)
     throw InputError({{site.name, "", "a start cannot be chosen without an hourly series",
                        objective == StartObjective::carbon ? "name a carbon_series" : "name a price_series"}});
   const double length_s = run_end_s - run_begin_s;
   const auto wanted = [&](const TimedFacility& f) {
-    return objective == StartObjective::carbon ? f.kg_co2e : f.cost_usd;
+    return objective == StartObjective::carbon ? f.kg_co2e : f.cost.value();
+  };
+  const auto covered = [&](int64_t start) {
+    const auto all = named(series);
+    return std::all_of(all.begin(), all.end(), [&](const auto& one) { return one.first->covers(start, length_s); });
   };
   StartChoice choice;
   for (size_t hour = 0; hour < lead->values.size(); ++hour) {
     const int64_t start = lead->begin_utc_s + static_cast<int64_t>(hour) * kHour;
     if (!lead->covers(start, length_s)) break;
-    bool others = true;
-    for (const auto* other : {&series.location_kg_per_kwh, &series.market_kg_per_kwh, &series.usd_per_kwh})
-      if (*other && !(*other)->covers(start, length_s)) others = false;
-    if (!others) continue;
+    if (!covered(start)) continue;
     const TimedFacility now = facility_over_time(site, series, facility_w, run_begin_s, run_end_s, start);
     if (choice.candidates++ == 0) {
       choice.first = choice.best = choice.worst = now;
@@ -138,13 +141,21 @@ StartChoice best_start(const Site& site, const SiteSeries& series, const Piecewi
     }
     if (wanted(now) > wanted(choice.worst)) choice.worst = now;
   }
-  if (choice.candidates == 0) {  // every series must cover the run
-    Site strict = site;
-    strict.series_gaps = SeriesGaps::refuse;
-    facility_over_time(strict, series, facility_w, run_begin_s, run_end_s, lead->begin_utc_s);
-  }
-  choice.start = format_time(choice.start_utc_s, lead->offset_s);
+  if (choice.candidates == 0)
+    check_cover(site, series, lead->begin_utc_s, length_s);  // every series must cover the run
+  choice.start = lead->text(choice.start_utc_s);
   return choice;
+}
+
+std::vector<std::string> series_remarks(const Site& site, const SiteSeries& series, std::optional<int64_t> start_utc_s,
+                                        double length_s) {
+  std::vector<std::string> remarks;
+  for (const auto& [one, name] : named(series)) {
+    remarks.insert(remarks.end(), one->remarks.begin(), one->remarks.end());
+    if (start_utc_s && site.series_gaps == SeriesGaps::hold && !one->covers(*start_utc_s, length_s))
+      remarks.push_back(uncovered(*one, name, *start_utc_s, length_s) + "; its nearest value is held");
+  }
+  return remarks;
 }
 
 void check_site(const Site& site, const ReadContext& at) {

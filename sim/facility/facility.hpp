@@ -21,7 +21,7 @@ struct FacilityEnergy {
   std::optional<double> hall_j;          // and the rest of the overhead: base * (PUE - pPUE)
   std::optional<double> kg_co2e;         // location-based
   std::optional<double> kg_co2e_market;  // market-based; null when the site does not know
-  std::optional<double> cost_usd;
+  std::optional<double> cost;            // in the currency of the site's price; null without a price
 };
 
 // A PUE stated on DC takes the rectifier loss as part of the overhead, as the published page of the reference cluster
@@ -35,8 +35,8 @@ PiecewiseWatts facility_power(const Cluster& cluster, const Site& site, const Po
 // site's constant. Throws InputError when a series does not cover the run (unless the site's policy is hold: the last
 // or first value is then held).
 struct TimedFacility {
-  double facility_j = 0, kg_co2e = 0, cost_usd = 0;
-  std::optional<double> kg_co2e_market;
+  double facility_j = 0, kg_co2e = 0;
+  std::optional<double> kg_co2e_market, cost;  // null where neither a series nor the site knows
 };
 TimedFacility facility_over_time(const Site& site, const SiteSeries& series, const PiecewiseWatts& facility_w,
                                  double run_begin_s, double run_end_s, int64_t start_utc_s);
@@ -53,6 +53,10 @@ struct StartChoice {
 };
 StartChoice best_start(const Site& site, const SiteSeries& series, const PiecewiseWatts& facility_w, double run_begin_s,
                        double run_end_s, StartObjective objective);
+
+// What was filled into the site's series, and whether a run that starts then reaches beyond one that is held.
+std::vector<std::string> series_remarks(const Site& site, const SiteSeries& series, std::optional<int64_t> start_utc_s,
+                                        double length_s);
 
 // pPUE is inside PUE. Faults name /ppue of the site block that `at` stands on.
 void check_site(const Site& site, const ReadContext& at);

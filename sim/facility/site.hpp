@@ -24,13 +24,19 @@ struct Choices<SeriesGaps> {
   static std::vector<std::pair<std::string, SeriesGaps>> table();
 };
 
+// A price of energy in any currency of ISO 4217.
+struct Price {
+  EnergyPrice value;  // in units of the currency
+  std::string currency = "USD";
+};
+
 struct Site {
   std::string name;
   double pue = 1;
   double ppue = 1;
   PueBase pue_base = PueBase::ac;
   CarbonIntensity carbon_intensity;
-  EnergyPrice price;
+  std::optional<Price> price;
   std::optional<CarbonIntensity> market_carbon_intensity;
   std::string carbon_series, price_series;  // CSV files; empty: constant
   std::string utc_offset;                   // of times that carry none, "+08:00"

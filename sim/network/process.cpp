@@ -71,11 +71,11 @@ std::string framed(ExitCode code, const std::string& text) {
 
 Child spawn(size_t index, const std::function<std::string(size_t)>& work) {
   std::array<int, 2> answer{}, errors{};
-  if (pipe2(answer.data(), O_CLOEXEC) != 0) throw std::runtime_error(fmt::format("no pipe: {}", std::strerror(errno)));
+  if (pipe2(answer.data(), O_CLOEXEC) != 0) throw SimulationError(fmt::format("no pipe: {}", std::strerror(errno)));
   if (pipe2(errors.data(), O_CLOEXEC) != 0) {
     close(answer[0]);
     close(answer[1]);
-    throw std::runtime_error(fmt::format("no pipe: {}", std::strerror(errno)));
+    throw SimulationError(fmt::format("no pipe: {}", std::strerror(errno)));
   }
   std::fflush(nullptr);  // what is buffered must not come out twice
   const pid_t pid = fork();
@@ -85,7 +85,7 @@ Child spawn(size_t index, const std::function<std::string(size_t)>& work) {
   if (pid < 0) {
     close(answer[0]);
     close(errors[0]);
-    throw std::runtime_error(fmt::format("no child process: {}", std::strerror(errno)));
+    throw SimulationError(fmt::format("no child process: {}", std::strerror(errno)));
   }
   Child c;
   c.index = index;
@@ -243,7 +243,7 @@ void stream_from_children(size_t count, const std::function<void()>& prepare,
                           const std::function<std::string(size_t)>& work, const Taken& taken,
                           const ChildOptions& options) {
   std::array<int, 2> results{};
-  if (pipe2(results.data(), O_CLOEXEC) != 0) throw std::runtime_error(fmt::format("no pipe: {}", std::strerror(errno)));
+  if (pipe2(results.data(), O_CLOEXEC) != 0) throw SimulationError(fmt::format("no pipe: {}", std::strerror(errno)));
   std::fflush(nullptr);
   const pid_t pid = fork();
   if (pid == 0) {
@@ -266,7 +266,7 @@ void stream_from_children(size_t count, const std::function<void()>& prepare,
   close(results[1]);
   if (pid < 0) {
     close(results[0]);
-    throw std::runtime_error(fmt::format("no child process: {}", std::strerror(errno)));
+    throw SimulationError(fmt::format("no child process: {}", std::strerror(errno)));
   }
   Host host(pid, results[0]);
   size_t done = 0;

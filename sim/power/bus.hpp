@@ -1,4 +1,4 @@
-// Buses: which nodes share a DC bus, and what its rectifiers lose.
+// Buses: which nodes share a DC bus, and what its rectifiers can give.
 #pragma once
 
 #include <string>
@@ -13,9 +13,6 @@ int bus_of(const Cluster& cluster, int node);
 
 double bus_rating_w(const PowerDelivery& delivery);  // DC, all rectifiers on
 double shelf_rating_w(const PowerDelivery& delivery);
-
-// Loss of the rectifiers of one bus that delivers `dc_w`: fixed part of every rectifier that is on plus a share of the
-// output (measured: 129.7 W + 7.98 W per kW over eight rectifiers).
-double rectifier_loss_w(const PowerDelivery& delivery, double dc_w);
+int bus_rectifiers(const PowerDelivery& delivery);  // of one bus
 
 }  // namespace tw

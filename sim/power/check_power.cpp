@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "power/bus.hpp"
 #include "power/node_power.hpp"
+#include "topology/fabric_kind.hpp"
 
 namespace tw {
 
@@ -41,7 +44,8 @@ void check_power(const Cluster& cluster, const std::vector<Activity>& used, cons
         .fault("fans without the heat at which they run at full speed", "example: \"fan_full_heat\": \"10 kW\"");
   const SwitchType& type = cluster.fabric.switches;
   const ReadContext switch_at = at.at("fabric").at("switch");
-  const bool switched = cluster.fabric.kind != "torus" && cluster.fabric.spines > 0;
+  const FabricKind* const kind = find_kind(cluster.fabric.kind);
+  const bool switched = kind != nullptr && kind->own_switches && kind->levels(cluster.fabric) != 1;
   if (!(type.nameplate.value() > 0) && type.power.model == SwitchPowerModel::nameplate && switched)
     switch_at.at("nameplate").fault("no watts", "example: \"nameplate\": \"1610 W\"");
   if (type.power.model != SwitchPowerModel::nameplate) {
@@ -57,6 +61,15 @@ void check_power(const Cluster& cluster, const std::vector<Activity>& used, cons
           "idle is at most the maximum");
   }
   const PowerDelivery& delivery = cluster.power_delivery;
+  std::set<std::string> taken{"feed", "shelf", "rectifier", "bus", "node"};
+  for (size_t i = 0; i < delivery.upstream.size(); ++i)
+    if (const std::string& kind = delivery.upstream[i].kind; !taken.insert(kind).second)
+      at.at("power_delivery")
+          .at("upstream")
+          .at(i)
+          .at("kind")
+          .fault(fmt::format("\"{}\" names another stage already", kind),
+                 "a name of its own, such as \"PDU\" or \"UPS-2\"");
   const double idle_bus_w =
       delivery.nodes_per_bus * idle_node(cluster.node, cluster.node.accelerator.board_limit).total();
   if (idle_bus_w > bus_rating_w(delivery))

@@ -13,30 +13,16 @@
 namespace tw {
 namespace {
 
-// What is left of a unit's rating after the failure it is to survive: n plans for none, n+1 has a spare module, 2n a
-// second unit of the same rating.
+// A unit of n has nothing to survive, one of n+1 a spare module, one of 2n a second side of the same rating: what is
+// left of each after its failure is its rating.
 DeliveryVertex stage_vertex(const PowerStage& stage, int index) {
   DeliveryVertex v;
   v.kind = DeliveryKind::stage;
   v.stage = stage.kind;
   v.index = index;
   v.name = fmt::format("{}-{}", stage.kind, index);
-  const double rating_w = stage.rating.value();
-  v.rating_w = rating_w;
-  v.spare_rating_w = rating_w;
-  v.fixed_loss_w = stage.fixed_loss.value();
-  v.proportional_loss = stage.proportional_loss;
-  v.square_loss_per_w = stage.square_loss / rating_w;
-  if (stage.redundancy == Redundancy::n) {
-    v.spare_rating_w = rating_w * (stage.modules - 1) / stage.modules;
-  } else if (stage.redundancy == Redundancy::n_plus_1) {
-    // One more module shares the load, so each carries less and the square part falls.
-    v.fixed_loss_w *= (stage.modules + 1.0) / stage.modules;
-    v.square_loss_per_w *= stage.modules / (stage.modules + 1.0);
-  } else {
-    v.fixed_loss_w *= 2;
-    v.square_loss_per_w /= 2;
-  }
+  v.rating_w = v.spare_rating_w = stage.rating.value();
+  v.law = stage_law(stage);
   return v;
 }
 
@@ -133,8 +119,7 @@ DeliveryGraph build_delivery(const Cluster& cluster, const std::vector<int>& nod
         rectifier.index = shelf.index * delivery.rectifiers_per_shelf + r;
         rectifier.name = fmt::format("{} rectifier-{}", shelf.name, r);
         rectifier.rating_w = rectifier.spare_rating_w = delivery.rectifier.rating.value();
-        rectifier.fixed_loss_w = delivery.rectifier.fixed_loss.value();
-        rectifier.proportional_loss = delivery.rectifier.proportional_loss;
+        rectifier.law = rectifier_law(delivery, 1);
         const Vertex rv = boost::add_vertex(rectifier, graph);
         boost::add_edge(sv, rv, graph);
         rectifiers.push_back(rv);
@@ -169,8 +154,7 @@ std::vector<DeliveryFlow> deliver(const DeliveryGraph& graph, const std::vector<
       flow = {};
       continue;
     }
-    flow.loss_w = vertex.fixed_loss_w + vertex.proportional_loss * flow.output_w +
-                  vertex.square_loss_per_w * flow.output_w * flow.output_w;
+    flow.loss_w = vertex.law.loss_w(flow.output_w);
     const int sources = live_sources(graph, v);
     if (sources == 0) continue;
     for (auto [e, end] = boost::in_edges(v, graph); e != end; ++e) {

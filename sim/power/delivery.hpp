@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "power/loss_law.hpp"
 #include "power/power_run.hpp"
 
 namespace tw {
@@ -22,7 +23,7 @@ struct DeliveryVertex {
   int index = 0;              // of the cluster: node or bus; else a running number of its stage
   double rating_w = 0;        // output; 0 = no limit of its own
   double spare_rating_w = 0;  // output that is left after the failure that its redundancy is to survive
-  double fixed_loss_w = 0, proportional_loss = 0, square_loss_per_w = 0;  // loss = fixed + p * P + s * P^2
+  LossLaw law;
   bool failed = false;
 };
 

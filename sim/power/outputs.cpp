@@ -2,6 +2,7 @@
 #include "core/outputs.hpp"
 
 #include "power/delivery.hpp"
+#include "power/network_rule.hpp"
 #include "power/power_run.hpp"
 #include "power/ramps.hpp"
 #include "power/step_power.hpp"
@@ -46,6 +47,12 @@ void StageTotals::describe(Outputs<StageTotals>& d) {
   d.output_if(rated, "spare_headroom_w", &StageTotals::spare_headroom_w, "W",
               "the same after the failure that its redundancy is to survive; null without a rating");
   d.output("redundant", &StageTotals::redundant, "", "whether it survives that failure at its peak");
+}
+
+void SwitchShare::describe(Outputs<SwitchShare>& d) {
+  d.output("vertex", &SwitchShare::vertex);
+  d.output("share", &SwitchShare::share);
+  d.output("watts", &SwitchShare::watts);
 }
 
 void StepPower::describe(Outputs<StepPower>& d) {

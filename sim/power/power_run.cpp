@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
+#include <boost/math/distributions/normal.hpp>
 #include <limits>
 #include <set>
 
@@ -12,6 +12,7 @@
 #include "core/random.hpp"
 #include "core/sum.hpp"
 #include "power/bus.hpp"
+#include "power/loss_law.hpp"
 
 namespace tw {
 namespace {
@@ -48,31 +49,11 @@ std::vector<Span> train_spans(const NodeGroup& group, bool before_evaluation) {
   return spans;
 }
 
-// Inverse of the normal distribution (Acklam's rational approximation, relative error below 1.2e-9).
-double normal_quantile(double p) {
-  constexpr double a[] = {-3.969683028665376e+01, 2.209460984245205e+02,  -2.759285104469687e+02,
-                          1.383577518672690e+02,  -3.066479806614716e+01, 2.506628277459239e+00};
-  constexpr double b[] = {-5.447609879822406e+01, 1.615858368580409e+02, -1.556989798598866e+02, 6.680131188771972e+01,
-                          -1.328068155288572e+01};
-  constexpr double c[] = {-7.784894002430293e-03, -3.223964580411365e-01, -2.400758277161838e+00,
-                          -2.549732539343734e+00, 4.374664141464968e+00,  2.938163982698783e+00};
-  constexpr double d[] = {7.784695709041462e-03, 3.224671290700398e-01, 2.445134137142996e+00, 3.754408661907416e+00};
-  const auto tail = [&](double q) {
-    return (((((c[0] * q + c[1]) * q + c[2]) * q + c[3]) * q + c[4]) * q + c[5]) /
-           ((((d[0] * q + d[1]) * q + d[2]) * q + d[3]) * q + 1);
-  };
-  if (p < 0.02425) return tail(std::sqrt(-2 * std::log(p)));
-  if (p > 1 - 0.02425) return -tail(std::sqrt(-2 * std::log(1 - p)));
-  const double q = p - 0.5, r = q * q;
-  return (((((a[0] * r + a[1]) * r + a[2]) * r + a[3]) * r + a[4]) * r + a[5]) * q /
-         (((((b[0] * r + b[1]) * r + b[2]) * r + b[3]) * r + b[4]) * r + 1);
-}
-
 // Boards differ: a draw per node, bounded at three standard deviations, the same whatever else runs.
 double spread_factor(double sigma, uint64_t seed, int node) {
   if (!(sigma > 0)) return 1;
   SplitMix64 stream = random_stream(seed, "node power", static_cast<uint64_t>(node));
-  return 1 + sigma * std::clamp(normal_quantile(uniform(stream)), -3.0, 3.0);
+  return 1 + sigma * std::clamp(boost::math::quantile(boost::math::normal(), uniform(stream)), -3.0, 3.0);
 }
 
 // The cap that holds the nodes of a group, or null.
@@ -126,6 +107,13 @@ GroupPower group_power(const Cluster& cluster, const Timeline& timeline, const N
   const double bare_s = timeline.run_end_s - timeline.run_begin_s - covered_s;
   if (bare_s > 0) power.parts_j.add(idle_node(cluster.node, board_limit), bare_s);  // on, but nothing reported
   return power;
+}
+
+EnergyParts parts_of(const NodeParts& joules) {
+  EnergyParts parts{joules.gpus, {}};
+  for (size_t k = 0; k < kNodePartNames.size(); ++k)
+    parts.others[std::string(kNodePartNames[k])] = other_parts(joules)[k];
+  return parts;
 }
 
 std::optional<double> ratio(const Sum& energy, double time_s) {
@@ -196,20 +184,39 @@ void integrate_buses(const Cluster& cluster, const PowerOptions& options, PowerR
 }  // namespace
 
 int BusPowerRun::rectifiers_on(const PowerDelivery& delivery, double time_s) const {
-  int on = delivery.shelves_per_bus * delivery.rectifiers_per_shelf;
+  int on = bus_rectifiers(delivery);
   for (const RectifierFailure& failure : failures)
     if (failure.at_s <= time_s) on -= failure.count;
   return std::max(0, on);
 }
 
-double BusPowerRun::loss_between_j(const PowerDelivery& delivery, double from_s, double to_s) const {
-  // A rectifier that failed has no fixed loss any more; the proportional part follows the load to the others.
-  const double all = delivery.shelves_per_bus * delivery.rectifiers_per_shelf;
-  double rectifier_s = all * (to_s - from_s);
+std::vector<BusPowerRun::Stretch> BusPowerRun::stretches(const PowerDelivery& delivery, double from_s,
+                                                         double to_s) const {
+  std::vector<double> times{from_s, to_s};
   for (const RectifierFailure& failure : failures)
-    rectifier_s -= failure.count * std::max(0.0, to_s - std::max(from_s, failure.at_s));
-  return delivery.rectifier.fixed_loss.value() * std::max(0.0, rectifier_s) +
-         delivery.rectifier.proportional_loss * dc->integral(from_s, to_s);
+    if (failure.at_s > from_s && failure.at_s < to_s) times.push_back(failure.at_s);
+  std::sort(times.begin(), times.end());
+  std::vector<Stretch> list;
+  for (size_t i = 0; i + 1 < times.size(); ++i)
+    list.push_back({times[i], times[i + 1], rectifiers_on(delivery, times[i])});
+  return list;
+}
+
+double BusPowerRun::loss_between_j(const PowerDelivery& delivery, double from_s, double to_s) const {
+  Sum joules;
+  for (const Stretch& s : stretches(delivery, from_s, to_s))
+    joules.add(rectifier_law(delivery, s.on).loss_j(dc->integral(s.from_s, s.to_s), s.to_s - s.from_s));
+  return joules.value();
+}
+
+PiecewiseWatts BusPowerRun::ac(const PowerDelivery& delivery) const {
+  const auto input_w = [&](int on, double w) { return rectifier_law(delivery, on).input_w(w); };
+  PiecewiseWatts result(input_w(rectifiers_on(delivery, dc->end_s()), dc->outside_w()));
+  if (dc->pieces() > 0) result.begin(dc->begin_s());
+  for (size_t i = 0; i < dc->pieces(); ++i)
+    for (const Stretch& s : stretches(delivery, dc->piece_begin_s(i), dc->piece_end_s(i)))
+      result.append(s.to_s, input_w(s.on, dc->piece_w(i)));
+  return result;
 }
 
 double EnergyParts::total() const {
@@ -280,9 +287,7 @@ PowerRun integrate_power(const Cluster& cluster, const Timeline& timeline, const
   std::sort(run.nodes.begin(), run.nodes.end(),
             [](const NodePowerRun& a, const NodePowerRun& b) { return a.node < b.node; });
 
-  run.parts.gpus = parts_j.gpus;
-  for (size_t k = 0; k < kNodePartNames.size(); ++k)
-    run.parts.others[std::string(kNodePartNames[k])] = other_parts(parts_j)[k];
+  run.parts = parts_of(parts_j);
   integrate_buses(cluster, options, run);
 
   Sum dc_j, loss_j, ac_j;
@@ -329,23 +334,33 @@ JobEnergy job_energy(const Cluster& cluster, const Timeline& timeline, const Pow
   size_t node_count = 0;
   for (const NodeGroup& group : timeline.groups) node_count += group.nodes.size();
   Sum dc_j;
+  JobEnergy energy;
+  NodeParts parts_j;
   std::set<int> buses;
   for (const NodeGroup& group : timeline.groups) {
     const GroupPower power = group_power(cluster, timeline, group, limit, cap_of(options, group), node_count > 1);
+    const double group_j = power.dc.integral(from_s, to_s);
     double factors = 0;
     for (const int node : group.nodes) {
-      factors += spread_factor(cluster.node.power.spread, options.seed, node);
+      const double factor = spread_factor(cluster.node.power.spread, options.seed, node);
+      factors += factor;
+      energy.node_j[node] = group_j * factor;
       buses.insert(bus_of(cluster, node));
     }
-    dc_j.add(power.dc.integral(from_s, to_s) * factors);
+    parts_j.add(power.parts_j, factors);
+    dc_j.add(group_j * factors);
   }
+  energy.parts = parts_of(parts_j);
+  energy.nodes_dc_j = dc_j.value();
   const PowerDelivery& delivery = cluster.power_delivery;
-  double rectifier_s =
-      static_cast<double>(buses.size()) * delivery.shelves_per_bus * delivery.rectifiers_per_shelf * (to_s - from_s);
-  for (const RectifierFailure& failure : options.failures)
-    rectifier_s -= failure.count * std::max(0.0, to_s - std::max(from_s, failure.at_s));
-  return {dc_j.value(), delivery.rectifier.fixed_loss.value() * std::max(0.0, rectifier_s) +
-                            delivery.rectifier.proportional_loss * dc_j.value()};
+  const LossLaw all = rectifier_law(delivery).times(static_cast<double>(buses.size()));
+  double loss_j = all.loss_j(energy.nodes_dc_j, to_s - from_s);
+  for (const RectifierFailure& failure : options.failures) {  // no fixed loss any more
+    const int gone = std::min(failure.count, bus_rectifiers(delivery));
+    loss_j -= rectifier_law(delivery, gone).loss_j(0, std::max(0.0, to_s - std::max(from_s, failure.at_s)));
+  }
+  energy.rectifier_loss_j = std::max(0.0, loss_j);
+  return energy;
 }
 
 }  // namespace tw

@@ -62,6 +62,16 @@ struct BusPowerRun {
   int rectifiers_on(const PowerDelivery& delivery, double time_s) const;
   // Loss of its rectifiers in a span of time, J.
   double loss_between_j(const PowerDelivery& delivery, double from_s, double to_s) const;
+  // What they take from the grid through time.
+  PiecewiseWatts ac(const PowerDelivery& delivery) const;
+
+ private:
+  // Spans of time with the same rectifiers on.
+  struct Stretch {
+    double from_s, to_s;
+    int on;
+  };
+  std::vector<Stretch> stretches(const PowerDelivery& delivery, double from_s, double to_s) const;
 };
 
 // Joules by part of all nodes of the job; they add up to nodes_dc_j.
@@ -106,6 +116,8 @@ PowerRun integrate_power(const Cluster& cluster, const Timeline& timeline, const
 // ratings. Equal to 1e-12.
 struct JobEnergy {
   double nodes_dc_j = 0, rectifier_loss_j = 0;
+  std::map<int, double> node_j;  // by node of the cluster
+  EnergyParts parts;             // inside the run, whatever the span
 };
 JobEnergy job_energy(const Cluster& cluster, const Timeline& timeline, const PowerOptions& options, double from_s,
                      double to_s);

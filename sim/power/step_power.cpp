@@ -66,7 +66,7 @@ double StepPower::mean_w() const {
 }
 
 StepPower step_power(const NodeType& node, const std::vector<Span>& spans, const StepOutcome& outcome, Power gpu_limit,
-                     bool over_fabric, bool each_alone) {
+                     bool over_fabric, bool each_alone, double mean_s) {
   const auto mix = [](const Stretch& s) { return s.time_s > 0 ? s.activity.scaled(1 / s.time_s) : ActivityTimes{}; };
   const std::array<ActivityTimes, 5> mixes{ActivityTimes::only(Activity::spin), mix(outcome.forward),
                                            mix(outcome.backward), ActivityTimes::only(Activity::collective),
@@ -125,6 +125,11 @@ StepPower step_power(const NodeType& node, const std::vector<Span>& spans, const
                    power.end_s;
     if (excess_w > 0 && compute_w > 0)
       for (auto& w : power.watts) w[0] *= std::max(0.0, 1 - excess_w / compute_w);
+  }
+  if (mean_s > power.end_s && !power.watts.empty()) {
+    power.begin_s.push_back(power.end_s);
+    power.watts.push_back(level[static_cast<size_t>(Doing::gap)]);
+    power.end_s = mean_s;
   }
   return power;
 }

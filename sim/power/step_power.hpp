@@ -31,8 +31,8 @@ struct StepPower {
 };
 
 // `spans` and `outcome` of the same step (simulate_step). `each_alone`: the limiter acts on each direction by itself,
-// else on the mean of the step.
+// else on the mean of the step. `mean_s`: the run's mean step; what it is longer, the GPUs wait for the slowest.
 StepPower step_power(const NodeType& node, const std::vector<Span>& spans, const StepOutcome& outcome, Power gpu_limit,
-                     bool over_fabric, bool each_alone);
+                     bool over_fabric, bool each_alone, double mean_s = 0);
 
 }  // namespace tw

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
 #include <map>
 
+#include "core/csv_field.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "power/bus.hpp"
@@ -22,55 +22,51 @@ void check_interval(double interval_s) {
     throw InputError({{"telemetry", "", fmt::format("an interval of {} s", interval_s), "it must be above 0"}});
 }
 
-// Ends of the intervals: run_start and run_stop always end one, so no reading straddles a window's edge.
-std::vector<double> interval_ends(const TelemetryRun& run, double interval_s) {
-  const double begin_s = run.power->run_begin_s - run.before_s;
-  const std::vector<double> edges{run.power->run_begin_s, run.power->run_end_s, run.power->run_end_s + run.after_s};
-  std::vector<double> ends;
-  double from_s = begin_s;
-  for (const double to_s : edges) {
-    const double length_s = to_s - from_s;
-    if (!(length_s > 0)) continue;
-    const auto count = static_cast<size_t>(std::ceil(length_s / interval_s - 1e-9));
-    for (size_t k = 1; k < count; ++k) ends.push_back(from_s + static_cast<double>(k) * interval_s);
-    ends.push_back(to_s);
-    from_s = to_s;
-  }
-  return ends;
+// Beyond this a file of readings helps nobody.
+constexpr double kMostReadings = 1e9;
+
+// One interval: mean watts of a node of each group, and of each bus of PowerRun::buses.
+struct Interval {
+  double from_s = 0, to_s = 0;
+  std::vector<double> group_w, bus_w;
+  double seconds() const { return to_s - from_s; }
+};
+
+// Edges of the stretches that are cut into intervals: run_start and run_stop always end one, so no reading straddles a
+// window's edge.
+std::vector<double> edges_of(const TelemetryRun& run) {
+  const double begin_s = run.power->run_begin_s, end_s = run.power->run_end_s;
+  return {begin_s - run.before_s, begin_s, end_s, end_s + run.after_s};
 }
 
-// Mean watts of each interval of a function of time, computed once for all members that share it.
-class IntervalMeans {
- public:
-  IntervalMeans(const PiecewiseWatts& power, double begin_s, const std::vector<double>& ends) {
-    double from_s = begin_s;
-    watts_.reserve(ends.size());
-    for (const double to_s : ends) {
-      watts_.push_back(power.integral(from_s, to_s) / (to_s - from_s));
-      from_s = to_s;
+double intervals_in(double length_s, double interval_s) {
+  return length_s > 0 ? std::ceil(length_s / interval_s - 1e-9) : 0;
+}
+
+// Calls take(interval) for one after the other: nothing is kept.
+template <class Take>
+void each_interval(const TelemetryRun& run, double interval_s, const Take& take) {
+  const PowerRun& power = *run.power;
+  std::vector<size_t> same(power.buses.size());  // the first bus with the same load
+  std::map<const PiecewiseWatts*, size_t> known;
+  for (size_t i = 0; i < same.size(); ++i) same[i] = known.emplace(power.buses[i].dc.get(), i).first->second;
+  Interval now;
+  now.group_w.resize(power.group_dc.size());
+  now.bus_w.resize(power.buses.size());
+  const auto edges = edges_of(run);
+  for (size_t e = 0; e + 1 < edges.size(); ++e) {
+    const double count = intervals_in(edges[e + 1] - edges[e], interval_s);
+    for (double k = 1; k <= count; ++k) {
+      now.from_s = k > 1 ? now.to_s : edges[e];
+      now.to_s = k < count ? edges[e] + k * interval_s : edges[e + 1];
+      for (size_t g = 0; g < now.group_w.size(); ++g)
+        now.group_w[g] = power.group_dc[g].integral(now.from_s, now.to_s) / now.seconds();
+      for (size_t i = 0; i < now.bus_w.size(); ++i)
+        now.bus_w[i] = same[i] < i ? now.bus_w[same[i]]
+                                   : power.buses[i].dc->integral(now.from_s, now.to_s) / now.seconds();
+      take(now);
     }
   }
-  double operator[](size_t k) const { return watts_[k]; }
-
- private:
-  std::vector<double> watts_;
-};
-
-struct Sampled {
-  double begin_s = 0;
-  std::vector<double> ends;
-  std::vector<IntervalMeans> groups;
-  std::map<const PiecewiseWatts*, IntervalMeans> buses;
-};
-
-Sampled sample_run(const TelemetryRun& run, double interval_s) {
-  Sampled s;
-  s.begin_s = run.power->run_begin_s - run.before_s;
-  s.ends = interval_ends(run, interval_s);
-  for (const PiecewiseWatts& dc : run.power->group_dc) s.groups.emplace_back(dc, s.begin_s, s.ends);
-  for (const BusPowerRun& bus : run.power->buses)
-    if (s.buses.count(bus.dc.get()) == 0) s.buses.emplace(bus.dc.get(), IntervalMeans(*bus.dc, s.begin_s, s.ends));
-  return s;
 }
 
 constexpr const char* kSchema = R"(
@@ -135,7 +131,6 @@ void insert_inventory(SQLite::Database& db, const TelemetryRun& run, int run_id,
 
 void insert_readings(SQLite::Database& db, const TelemetryRun& run, int run_id, double interval_s) {
   const PowerDelivery& delivery = run.cluster->power_delivery;
-  const Sampled sampled = sample_run(run, interval_s);
   SQLite::Statement nodes(db, "INSERT INTO node_readings VALUES(?,?,?,?,?)");
   SQLite::Statement buses(db, "INSERT INTO bus_readings VALUES(?,?,?,?,?,?)");
   SQLite::Statement rectifiers(db, "INSERT INTO rectifier_readings VALUES(?,?,?,?,?,?,?,?,?,?,?)");
@@ -143,16 +138,14 @@ void insert_readings(SQLite::Database& db, const TelemetryRun& run, int run_id, 
   const double input_v = delivery.rectifier.input_voltage.value();
   const double output_v = delivery.bus_voltage.value();
   const double rating_w = delivery.rectifier.rating.value();
-  double from_s = sampled.begin_s;
-  for (size_t k = 0; k < sampled.ends.size(); ++k) {
-    const double time_s = sampled.ends[k];
-    const double seconds = time_s - from_s;
+  each_interval(run, interval_s, [&](const Interval& now) {
+    const double from_s = now.from_s, time_s = now.to_s, seconds = now.seconds();
     for (const NodePowerRun& node : run.power->nodes)
-      insert(nodes, run_id, time_s, seconds, node.node,
-             node.factor * sampled.groups[static_cast<size_t>(node.group)][k]);
+      insert(nodes, run_id, time_s, seconds, node.node, node.factor * now.group_w[static_cast<size_t>(node.group)]);
     const double middle_s = 0.5 * (from_s + time_s);
-    for (const BusPowerRun& bus : run.power->buses) {
-      const double dc_w = sampled.buses.at(bus.dc.get())[k];
+    for (size_t i = 0; i < run.power->buses.size(); ++i) {
+      const BusPowerRun& bus = run.power->buses[i];
+      const double dc_w = now.bus_w[i];
       const double loss_w = bus.loss_between_j(delivery, from_s, time_s) / seconds;
       insert(buses, run_id, time_s, seconds, bus.bus, dc_w, dc_w + loss_w);
       const int on = bus.rectifiers_on(delivery, middle_s);
@@ -169,93 +162,105 @@ void insert_readings(SQLite::Database& db, const TelemetryRun& run, int run_id, 
         }
     }
     for (const TelemetrySwitch& s : run.switches) insert(switches, run_id, time_s, seconds, s.id, s.watts);
-    from_s = time_s;
-  }
+  });
 }
+
+void append_csv(OutputFile* file, fmt::memory_buffer& out, const TelemetryRun& run, double interval_s) {
+  const PowerDelivery& delivery = run.cluster->power_delivery;
+  const auto to = std::back_inserter(out);
+  each_interval(run, interval_s, [&](const Interval& now) {
+    const std::string head = fmt::format("{},{:.9g},{:.9g},", csv_line_field(run.scenario), now.to_s, now.seconds());
+    for (const NodePowerRun& node : run.power->nodes)
+      fmt::format_to(to, "{}node,{},,{:.9g}\n", head, node.node,
+                     node.factor * now.group_w[static_cast<size_t>(node.group)]);
+    for (size_t i = 0; i < run.power->buses.size(); ++i) {
+      const BusPowerRun& bus = run.power->buses[i];
+      const double dc_w = now.bus_w[i];
+      const double ac_w = dc_w + bus.loss_between_j(delivery, now.from_s, now.to_s) / now.seconds();
+      fmt::format_to(to, "{}bus,{},{:.9g},{:.9g}\n", head, bus.bus, ac_w, dc_w);
+      const int all = delivery.shelves_per_bus * delivery.rectifiers_per_shelf;
+      const int on = bus.rectifiers_on(delivery, 0.5 * (now.from_s + now.to_s));
+      for (int r = 0; r < all; ++r)
+        fmt::format_to(to, "{}rectifier,{},{:.9g},{:.9g}\n", head, bus.bus * all + r, r < on ? ac_w / on : 0.0,
+                       r < on ? dc_w / on : 0.0);
+    }
+    for (const TelemetrySwitch& s : run.switches) fmt::format_to(to, "{}switch,{},,{:.9g}\n", head, s.id, s.watts);
+    if (file == nullptr || out.size() < (1U << 20)) return;
+    file->write({out.data(), out.size()});
+    out.clear();
+  });
+}
+
+constexpr const char* kCsvHead = "scenario,time_s,seconds,kind,id,input_w,output_w\n";
 
 }  // namespace
 
-std::vector<TelemetrySwitch> telemetry_switches(NetworkRule rule, const Fabric& fabric, const std::vector<int>& nodes,
-                                                const std::vector<double>& cable_Bps) {
+std::vector<TelemetrySwitch> telemetry_switches(const Fabric& fabric, const std::vector<SwitchShare>& shares) {
   std::vector<TelemetrySwitch> list;
-  const auto shares = switch_shares(rule, fabric, nodes, cable_Bps);
-  if (!shares) return list;
-  for (const SwitchShare& share : *shares) {
+  for (const SwitchShare& share : shares) {
     const FabricVertex& vertex = fabric.vertices[static_cast<size_t>(share.vertex)];
     list.push_back({share.vertex, vertex.name, vertex.tier, share.share, share.watts});
   }
   return list;
 }
 
+double telemetry_readings(const std::vector<TelemetryRun>& runs, double interval_s) {
+  check_interval(interval_s);
+  double readings = 0;
+  for (const TelemetryRun& run : runs) {
+    const PowerDelivery& delivery = run.cluster->power_delivery;
+    const auto edges = edges_of(run);
+    double intervals = 0;
+    for (size_t e = 0; e + 1 < edges.size(); ++e) intervals += intervals_in(edges[e + 1] - edges[e], interval_s);
+    const double a_bus = 1.0 + delivery.shelves_per_bus * delivery.rectifiers_per_shelf;
+    readings += intervals * (static_cast<double>(run.power->nodes.size() + run.switches.size()) +
+                             a_bus * static_cast<double>(run.power->buses.size()));
+  }
+  return readings;
+}
+
 void write_telemetry_sqlite(const std::string& path, const std::vector<TelemetryRun>& runs, double interval_s) {
   check_interval(interval_s);
-  const std::filesystem::path target(path);
-  const std::string part = path + ".part";
-  std::error_code ignored;
+  OutputFile file(path);
+  if (!file.replaces()) throw InputError({{path, "", "telemetry in SQLite needs a file of its own", "a name, or .csv"}});
   try {
-    if (target.has_parent_path()) std::filesystem::create_directories(target.parent_path());
-    std::filesystem::remove(part, ignored);
-    {
-      SQLite::Database db(part, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
-      // The file is renamed into place when complete, so neither journal nor syncing protects anything here.
-      db.exec("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE");
-      SQLite::Transaction transaction(db);
-      db.exec(kSchema);
-      for (size_t i = 0; i < runs.size(); ++i) {
-        insert_inventory(db, runs[i], static_cast<int>(i) + 1, interval_s);
-        insert_readings(db, runs[i], static_cast<int>(i) + 1, interval_s);
-      }
-      transaction.commit();
+    SQLite::Database db(file.partial(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    // The file takes its place when complete, so neither journal nor syncing protects anything here.
+    db.exec("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE");
+    SQLite::Transaction transaction(db);
+    db.exec(kSchema);
+    for (size_t i = 0; i < runs.size(); ++i) {
+      insert_inventory(db, runs[i], static_cast<int>(i) + 1, interval_s);
+      insert_readings(db, runs[i], static_cast<int>(i) + 1, interval_s);
     }
-    std::filesystem::rename(part, target);
+    transaction.commit();
   } catch (const SQLite::Exception& error) {
-    std::filesystem::remove(part, ignored);
     throw InputError({{path, "", fmt::format("telemetry cannot be written: {}", error.what()), ""}});
-  } catch (const std::filesystem::filesystem_error& error) {
-    std::filesystem::remove(part, ignored);
-    throw InputError({{path, "", fmt::format("telemetry cannot be written: {}", error.code().message()), ""}});
   }
+  file.commit();
 }
 
 std::string telemetry_csv(const std::vector<TelemetryRun>& runs, double interval_s) {
   check_interval(interval_s);
   fmt::memory_buffer out;
-  const auto to = std::back_inserter(out);
-  fmt::format_to(to, "scenario,time_s,seconds,kind,id,input_w,output_w\n");
-  for (const TelemetryRun& run : runs) {
-    const PowerDelivery& delivery = run.cluster->power_delivery;
-    const Sampled sampled = sample_run(run, interval_s);
-    double from_s = sampled.begin_s;
-    for (size_t k = 0; k < sampled.ends.size(); ++k) {
-      const double time_s = sampled.ends[k];
-      const double seconds = time_s - from_s;
-      const std::string head = fmt::format("{},{:.9g},{:.9g},", run.scenario, time_s, seconds);
-      for (const NodePowerRun& node : run.power->nodes)
-        fmt::format_to(to, "{}node,{},,{:.9g}\n", head, node.node,
-                       node.factor * sampled.groups[static_cast<size_t>(node.group)][k]);
-      for (const BusPowerRun& bus : run.power->buses) {
-        const double dc_w = sampled.buses.at(bus.dc.get())[k];
-        const double ac_w = dc_w + bus.loss_between_j(delivery, from_s, time_s) / seconds;
-        fmt::format_to(to, "{}bus,{},{:.9g},{:.9g}\n", head, bus.bus, ac_w, dc_w);
-        const int all = delivery.shelves_per_bus * delivery.rectifiers_per_shelf;
-        const int on = bus.rectifiers_on(delivery, 0.5 * (from_s + time_s));
-        for (int r = 0; r < all; ++r)
-          fmt::format_to(to, "{}rectifier,{},{:.9g},{:.9g}\n", head, bus.bus * all + r, r < on ? ac_w / on : 0.0,
-                         r < on ? dc_w / on : 0.0);
-      }
-      for (const TelemetrySwitch& s : run.switches) fmt::format_to(to, "{}switch,{},,{:.9g}\n", head, s.id, s.watts);
-      from_s = time_s;
-    }
-  }
+  fmt::format_to(std::back_inserter(out), kCsvHead);
+  for (const TelemetryRun& run : runs) append_csv(nullptr, out, run, interval_s);
   return fmt::to_string(out);
 }
 
 void write_telemetry(const std::string& path, const std::vector<TelemetryRun>& runs, double interval_s) {
-  const std::string ending = std::filesystem::path(path).extension().string();
-  if (ending == ".csv")
-    write_file(path, telemetry_csv(runs, interval_s));
-  else
-    write_telemetry_sqlite(path, runs, interval_s);
+  const double readings = telemetry_readings(runs, interval_s);
+  if (readings > kMostReadings)
+    throw InputError({{path, "", fmt::format("{:.2g} readings are more than anybody reads", readings),
+                       fmt::format("at most {:.0g}: --telemetry-interval of {:.3g} s or more", kMostReadings,
+                                   interval_s * readings / kMostReadings)}});
+  if (std::filesystem::path(path).extension() != ".csv") return write_telemetry_sqlite(path, runs, interval_s);
+  OutputFile file(path);
+  fmt::memory_buffer out;
+  fmt::format_to(std::back_inserter(out), kCsvHead);
+  for (const TelemetryRun& run : runs) append_csv(&file, out, run, interval_s);
+  file.write({out.data(), out.size()});
+  file.commit();
 }
 
 }  // namespace tw

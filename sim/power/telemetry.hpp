@@ -53,8 +53,7 @@ struct TelemetryRun {
   double before_s = 0, after_s = 0;       // recorded beyond the run
 };
 
-std::vector<TelemetrySwitch> telemetry_switches(NetworkRule rule, const Fabric& fabric, const std::vector<int>& nodes,
-                                                const std::vector<double>& cable_Bps = {});
+std::vector<TelemetrySwitch> telemetry_switches(const Fabric& fabric, const std::vector<SwitchShare>& shares);
 
 // Writes a new file (replacing an old one) whole or not at all. InputError when that cannot be done or the interval is
 // not positive.
@@ -64,7 +63,11 @@ void write_telemetry_sqlite(const std::string& path, const std::vector<Telemetry
 // where there is no conversion).
 std::string telemetry_csv(const std::vector<TelemetryRun>& runs, double interval_s);
 
-// By the ending of the name: .csv, else SQLite.
+// Readings that would be written.
+double telemetry_readings(const std::vector<TelemetryRun>& runs, double interval_s);
+
+// By the ending of the name: .csv, else SQLite. Readings are written as they are made. InputError where there would be
+// more than a billion.
 void write_telemetry(const std::string& path, const std::vector<TelemetryRun>& runs, double interval_s);
 
 }  // namespace tw

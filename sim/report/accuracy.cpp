@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/codec.hpp"
 #include "report/figures.hpp"
 
 namespace tw::report {
@@ -16,6 +17,7 @@ std::string cell(const RowOutcome& r) {
   // One decimal: the table is for reading, and a last bit must not change it.
   std::string text = std::abs(*r.error_pct) < 0.05 ? "0.0" : fmt::format("{:+.1f}", *r.error_pct);
   if (r.row.kind == RowKind::fitted) text += " f";
+  if (r.row.kind == RowKind::in_view) text += " v";
   if (r.row.bound_pct)
     text += fmt::format(" ({})", *r.row.bound_pct == 0 ? "exact" : fmt::format("{:g}", *r.row.bound_pct));
   if (!r.met().value_or(true)) text += " !";
@@ -48,12 +50,26 @@ std::string accuracy_markdown(const std::vector<SuiteOutcome>& suites) {
       out += "\n";
     }
     std::string means;
-    for (const RowKind kind : {RowKind::fitted, RowKind::predicted})
+    for (const RowKind kind : {RowKind::fitted, RowKind::in_view, RowKind::predicted})
       if (const Maybe mape = suite.mape_pct(kind))
-        means += fmt::format("{}{} rows {:.1f} %", means.empty() ? "" : ", ", choice_name(kind), *mape);
+        means += fmt::format("{}{} rows {:.1f} %", means.empty() ? "" : ", ",
+                             kind == RowKind::in_view ? "in view" : choice_name(kind), *mape);
     if (!means.empty()) out += fmt::format("\nMean absolute error: {}.\n", means);
   }
   return out + "\n";
+}
+
+std::string known_gaps_text(const KnownGaps& known) {
+  std::string out =
+      "// What misses its bound, with the error reached. Tests assert no worse; entries may only shrink:\n"
+      "// trainwatt validate --gaps reference/known_gaps.json\n{\n";
+  out += fmt::format("  \"note\": {},\n  \"gaps\": {{", detail::json_text(known.note));
+  const char* separator = "";
+  for (const auto& [row, error] : known.gaps) {
+    out += fmt::format("{}\n    {}: {:.2f}", separator, detail::json_text(row), error);
+    separator = ",";
+  }
+  return out + "\n  }\n}\n";
 }
 
 }  // namespace tw::report

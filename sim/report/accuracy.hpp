@@ -9,7 +9,11 @@
 namespace tw::report {
 
 // Markdown, a table a suite: rows are quantities, columns the runs that stand before the slash of the row ids. Cells
-// hold the error in percent, f for a fitted row, the bound in brackets, ! where it is not met.
+// hold the error in percent, f for a fitted row, v for one that was in view, the bound in brackets, ! where it is not
+// met.
 std::string accuracy_markdown(const std::vector<SuiteOutcome>& suites);
+
+// reference/known_gaps.json, one gap a line.
+std::string known_gaps_text(const KnownGaps& known);
 
 }  // namespace tw::report

@@ -72,6 +72,18 @@ std::string step_section(const std::vector<Comparand>& all) {
   return out;
 }
 
+// A difference that the next seed may turn round says so.
+std::string noise_lines(const std::vector<Comparand>& all) {
+  std::string out;
+  for (size_t i = 1; i < all.size(); ++i)
+    if (const auto d = time_difference(all.front(), all[i]); d && d->within_noise() && d->change_pct != 0)
+      out += fmt::format(
+          "  the time to train of {} is {:+.2g} % off, less than the {:.2g} % that the seeds of these runs leave open: "
+          "--runs N tells more\n",
+          all[i].name, d->change_pct, d->noise_pct);
+  return out;
+}
+
 // Results carry the hash of their inputs, not the inputs.
 std::string unknown_inputs(const std::vector<Comparand>& all) {
   const auto hash_of = [](const Comparand& c) {
@@ -92,6 +104,7 @@ std::string compare_table(const std::vector<Comparand>& all) {
   section(out, "Inputs", all, &Comparand::inputs);
   out += unknown_inputs(all);
   section(out, "Outputs (SI units)", all, &Comparand::outputs);
+  out += noise_lines(all);
   return out + step_section(all);
 }
 
@@ -117,6 +130,14 @@ std::string compare_json(const std::vector<Comparand>& all) {
       out[key].push_back(row);
     }
   }
+  out["noise"] = json::array();
+  for (size_t i = 1; i < all.size(); ++i)
+    if (const auto d = time_difference(all.front(), all[i]))
+      out["noise"].push_back({{"name", all[i].name},
+                              {"path", "run.time_to_train_s.mean"},
+                              {"change_pct", d->change_pct},
+                              {"noise_95_pct", d->noise_pct},
+                              {"within_noise", d->within_noise()}});
   out["step"] = json::array();
   for (size_t i = 1; i < all.size(); ++i) {
     double change_s = 0;

@@ -30,10 +30,12 @@ std::optional<Leading> leading_number(const std::string& text) {
 // Times become the hours of their first day.
 bool read_times(Axis& axis) {
   std::optional<int64_t> midnight;
+  int64_t offset_s = 0;  // of the first, for all: hours that pass, whatever the clocks do
   for (const std::string& text : axis.texts) {
     const auto time = parse_time(text);
     if (!time) return axis.numbers.clear(), false;
-    const int64_t local_s = time->utc_s + time->offset_s.value_or(0);
+    if (!midnight) offset_s = time->offset_s.value_or(0);
+    const int64_t local_s = time->utc_s + offset_s;
     if (!midnight) {
       midnight = local_s - local_s % 86400;
       axis.unit = "hour of " + text.substr(0, 10);

@@ -137,6 +137,9 @@ std::string plan_table(const PlanSearch& s, size_t most) {
   out += fmt::format("\n  {:>9} estimated, {} simulated; a simulated step takes {:.3f} to {:.3f} of its estimate\n",
                      count_text(static_cast<double>(s.estimated)), count_text(static_cast<double>(s.simulated)),
                      s.least_ratio, s.most_ratio);
+  for (const auto& [limit, count] : s.fallen)
+    out += fmt::format("  {:>9} fell to the limit of {} by their estimate\n", count_text(static_cast<double>(count)),
+                       limit);
   if (s.not_simulated > 0)
     out += fmt::format("  {:>9} more might be as good by their estimate; --simulate N looks at more\n",
                        count_text(static_cast<double>(s.not_simulated)));
@@ -186,6 +189,8 @@ std::string plan_json(const PlanSearch& s, const std::string& scenario) {
   for (const PlanObjective objective : s.objectives) j["objectives"].push_back(choice_name(objective));
   for (const auto& [why, count] : s.left_out) j["left_out"][why] = count;
   j["estimated"] = s.estimated, j["simulated"] = s.simulated, j["not_simulated"] = s.not_simulated;
+  j["fallen"] = json::object();
+  for (const auto& [limit, count] : s.fallen) j["fallen"][limit] = count;
   j["simulated_over_estimated"] = {s.least_ratio, s.most_ratio};
   for (const char* key : {"plans", "beyond_limits", "too_large"}) j[key] = json::array();
   for (const PlanAnswer& a : s.answers) j["plans"].push_back(answer_json(s, a));
@@ -196,6 +201,38 @@ std::string plan_json(const PlanSearch& s, const std::string& scenario) {
                               {"memory_bytes", s.too_large[i].memory_bytes}});
   }
   return json_text(j);
+}
+
+std::string fit_table(const HallFit& f) {
+  std::string out = fmt::format("How many nodes of {} the hall carries (numbers that are multiples of {})\n", f.scenario,
+                                f.step);
+  out += fmt::format("  {:<16} {:>10} {:>7} {:>8} {:>12} {:>12}  {}\n", "by", "limit", "nodes", "batch", "peak",
+                     "switches", "bound by");
+  for (const HallAnswer& a : f.answers)
+    out += fmt::format("  {:<16} {:>10} {:>7} {:>8} {:>12} {:>12}  {}\n", a.by, power_text(a.limit_w), a.nodes,
+                       a.nodes > 0 ? fmt::format("{}", a.gbs) : "-", a.nodes > 0 ? power_text(a.peak_w) : "-",
+                       a.nodes > 0 ? power_text(a.network_w) : "-", a.bound);
+  return out + fmt::format("A node: {} at its simulated peak, {} by nameplate (boards at their limit, the rest at full "
+                           "load). Peaks are\nthose of the building: switches and cooling included. {} runs simulated.\n",
+                           power_text(f.node_peak_w), power_text(f.node_nameplate_w), f.simulated);
+}
+
+std::string fit_json(const HallFit& f) {
+  json j = {{"scenario", f.scenario},
+            {"multiple_of", f.step},
+            {"node_peak_w", f.node_peak_w},
+            {"node_nameplate_w", f.node_nameplate_w},
+            {"simulated", f.simulated},
+            {"fit", json::array()}};
+  for (const HallAnswer& a : f.answers)
+    j["fit"].push_back({{"by", a.by},
+                        {"limit_w", a.limit_w},
+                        {"nodes", a.nodes},
+                        {"gbs", a.nodes > 0 ? json(a.gbs) : json(nullptr)},
+                        {"facility_peak_w", a.nodes > 0 ? json(a.peak_w) : json(nullptr)},
+                        {"network_w", a.nodes > 0 ? json(a.network_w) : json(nullptr)},
+                        {"bound", a.bound}});
+  return j.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
 std::string plan_scenario(const PlanCandidate& c, const std::string& use, const std::string& name) {

@@ -1,6 +1,7 @@
 #include "report/reference_pages.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -68,8 +69,10 @@ void kind_section(std::string& out, const ObjectInfo& info) {
     const std::string value = key.required               ? "required"
                               : key.default_text.empty() ? ""
                                                          : fmt::format("`{}`", key.default_text);
-    out += fmt::format("| `{}` | {} | {} | {} |\n", key.name, cell(type_text(key.type) + range_text(key)), cell(value),
-                       cell(key.meaning));
+    out += fmt::format(
+        "| `{}` | {} | {} | {} |\n", key.name, cell(type_text(key.type) + range_text(key)), cell(value),
+        cell(key.meaning +
+             (key.only.empty() ? "" : " (" + info.tag + " " + fmt::format("{}", fmt::join(key.only, ", ")) + ")")));
   }
 }
 

@@ -26,14 +26,12 @@ json parsed(const std::string& path) {
   }
 }
 
-}  // namespace
-
-std::string report_page(const std::string& folder) {
+std::string page_of(const std::string& folder) {
   const fs::path at(folder);
   std::error_code ignored;
   if (!fs::is_directory(at, ignored))
     throw InputError({{folder, "", "is no folder", "a folder made by run, sweep or validate with -o"}});
-  const auto has = [&](const char* name) { return fs::exists(at / name, ignored); };
+  const auto has = [&](const char* name) { return fs::is_regular_file(at / name, ignored); };
   const json inputs = has("inputs.json") ? parsed((at / "inputs.json").string()) : json::object();
   // One folder may hold several: the study first, since a sweep leaves nothing else.
   if (has("sweep.csv")) return study_page(folder, inputs);
@@ -45,12 +43,22 @@ std::string report_page(const std::string& folder) {
   throw InputError({{folder, "", "holds no results", "a folder made by run, sweep or validate with -o"}});
 }
 
+}  // namespace
+
+std::string report_page(const std::string& folder) {
+  try {
+    return page_of(folder);
+  } catch (const json::exception&) {
+    throw InputError({{folder, "", "its results are damaged", "what run, sweep or validate wrote, unchanged"}});
+  }
+}
+
 std::string figures_html(const std::string& folder, const std::vector<PageFigure>& figures) {
   std::string out;
   for (const PageFigure& figure : figures) {
     const fs::path svg = fs::path(folder) / (figure.stem + ".svg");
     std::error_code ignored;
-    if (!fs::exists(svg, ignored)) continue;
+    if (!fs::is_regular_file(svg, ignored)) continue;
     std::string data;
     if (fs::exists(fs::path(folder) / (figure.stem + ".csv"), ignored))
       data = fmt::format(" Data: <code>{}.csv</code>", html_text(figure.stem));
@@ -64,10 +72,10 @@ std::string figures_html(const std::string& folder, const std::vector<PageFigure
 std::string origins_html(const json& inputs) {
   std::string out;
   if (!inputs.contains("scenarios")) return out;
-  for (const json& s : inputs["scenarios"]) {
+  for (const json& s : inputs.at("scenarios")) {
     const std::string name = s.value("scenario", ""), file = s.value("file", "");
     std::vector<std::vector<HtmlCell>> own, all;
-    for (const json& v : s["values"]) {
+    for (const json& v : s.at("values")) {
       const std::string origin = v.value("origin", "");
       const std::vector<HtmlCell> row{{v.value("pointer", "")}, {v.value("value", "")}, {origin}};
       if (origin == file || origin.rfind(file + " ", 0) == 0 || origin.rfind("--set", 0) == 0) own.push_back(row);

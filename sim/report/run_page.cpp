@@ -99,17 +99,17 @@ std::string reference_html(const std::string& folder, const json& results) {
     int count = 0;
     for (size_t i = 0; i < results.size(); ++i) {
       if (failed(results[i])) continue;
-      const json& list = results[i]["reference"]["rows"];
+      const json& list = results[i].at("reference").at("rows");
       for (size_t k = 0; k < list.size(); ++k) {
         const json& r = list[k];
         if (r.value("kind", "") != kind) continue;
         const std::string unit = r.value("unit", ""), at = fmt::format("/{}/reference/rows/{}/", i, k);
         const auto number = [&](const char* name) -> HtmlCell {
-          if (r[name].is_null()) return {"-", "null", at + name};
-          const double v = r[name].get<double>();
-          return {std::string(name) == "error_pct" ? percent_text(v) : in_unit(v, unit), r[name].dump(), at + name};
+          if (r.at(name).is_null()) return {"-", "null", at + name};
+          const double v = r.at(name).get<double>();
+          return {std::string(name) == "error_pct" ? percent_text(v) : in_unit(v, unit), r.at(name).dump(), at + name};
         };
-        if (!r["error_pct"].is_null()) sum += std::abs(r["error_pct"].get<double>()), ++count;
+        if (!r.at("error_pct").is_null()) sum += std::abs(r.at("error_pct").get<double>()), ++count;
         rows.push_back({{results[i].value("scenario", "")},
                         {r.value("quantity", "")},
                         number("measured"),
@@ -124,9 +124,9 @@ std::string reference_html(const std::string& folder, const json& results) {
   }
   if (out.empty()) return "<p>Nothing was measured that these scenarios could be held against.</p>\n";
   for (const json& r : results)
-    if (!failed(r) && r["reference"]["source"].is_string())
+    if (!failed(r) && r.at("reference").at("source").is_string())
       out += fmt::format("<p>{}: {}</p>\n", html_text(r.value("scenario", "")),
-                         html_text(r["reference"]["source"].get<std::string>()));
+                         html_text(r.at("reference").at("source").get<std::string>()));
   return out + figures_html(folder, {{"predicted-measured", "Simulated against measured, with the error of each row"}});
 }
 
@@ -182,7 +182,7 @@ std::string run_page(const std::string& folder, const json& results, const json&
     std::string tables;
     collect(r, "", r, i, rows, tables);
     details += html_details(name, html_table("", {"output", "value", "meaning"}, rows) + tables, results.size() == 1);
-    for (const json& w : r["warnings"])
+    for (const json& w : r.at("warnings"))
       warnings += fmt::format("<li><b>{}</b>: {}</li>\n", html_text(name), html_text(w.get<std::string>()));
     hashes.emplace_back(name, r.value("inputs_sha256", ""));
   }

@@ -95,7 +95,7 @@ std::string study_page(const std::string& folder, const json& inputs) {
   if (study.contains("axes")) {
     std::vector<Cells> rows;
     int axis = 0;
-    for (const json& columns : study["axes"]) {
+    for (const json& columns : study.at("axes")) {
       ++axis;
       for (const auto& [pointer, values] : columns.items())
         rows.push_back({{fmt::format("axis {}", axis)}, {pointer}, {values_text(values)}});
@@ -112,7 +112,7 @@ std::string study_page(const std::string& folder, const json& inputs) {
 
   std::vector<PageFigure> figures;
   if (study.contains("figures"))
-    for (const json& f : study["figures"]) figures.push_back({f.value("stem", ""), f.value("title", "")});
+    for (const json& f : study.at("figures")) figures.push_back({f.value("stem", ""), f.value("title", "")});
 
   std::vector<std::string> columns;
   std::vector<const char*> shown;
@@ -150,17 +150,19 @@ std::string validation_page(const std::string& folder, const json& suites, const
   std::string tables;
   std::vector<PageFigure> figures;
   std::vector<Cells> means;
-  const json& list = suites["suites"];
+  const json& list = suites.at("suites");
   for (size_t s = 0; s < list.size(); ++s) {
     const json& suite = list[s];
     const std::string name = suite.value("name", "");
     size_t met = 0, not_met = 0;
     std::string groups;
-    for (const auto& [kind, title] :
-         {std::pair{"predicted", "Predicted rows"}, {"fitted", "Fitted rows"}, {"given", "Given rows"}}) {
+    for (const auto& [kind, title] : {std::pair{"predicted", "Predicted rows"},
+                                      {"in_view", "Rows in view while a form was chosen"},
+                                      {"fitted", "Fitted rows"},
+                                      {"given", "Given rows"}}) {
       std::vector<Cells> rows;
-      for (size_t k = 0; k < suite["rows"].size(); ++k) {
-        const json& r = suite["rows"][k];
+      for (size_t k = 0; k < suite.at("rows").size(); ++k) {
+        const json& r = suite.at("rows")[k];
         if (r.value("kind", "") != kind) continue;
         const std::string status = r.value("status", "");
         met += status == "MET" ? 1 : 0, not_met += status == "NOT MET" ? 1 : 0;
@@ -171,8 +173,9 @@ std::string validation_page(const std::string& folder, const json& suites, const
           return {percent ? percent_text(v) : in_unit(v, r.value("unit", "")), r[key].dump(), at};
         };
         HtmlCell bound = number("bound_pct", true);
-        if (!r["bound_pct"].is_null())
-          bound.text = r["bound_pct"].get<double>() == 0 ? "exact" : plain(r["bound_pct"].get<double>(), 2) + " %";
+        if (!r.at("bound_pct").is_null())
+          bound.text =
+              r.at("bound_pct").get<double>() == 0 ? "exact" : plain(r.at("bound_pct").get<double>(), 2) + " %";
         rows.push_back({{r.value("id", "")},
                         number("measured", false),
                         number("predicted", false),
@@ -184,12 +187,13 @@ std::string validation_page(const std::string& folder, const json& suites, const
         groups += html_table(title, {"row", "measured", "simulated", "error", "bound", "status"}, rows);
     }
     const auto mean = [&](const char* kind) -> HtmlCell {
-      const json& v = suite["mape_pct"][kind];
+      const json& v = suite.at("mape_pct").at(kind);
       const std::string at = fmt::format("/suites/{}/mape_pct/{}", s, kind);
       return v.is_null() ? HtmlCell{"-", "null", at} : HtmlCell{plain(v.get<double>(), 3) + " %", v.dump(), at};
     };
     means.push_back({{name}, mean("predicted"), mean("fitted"), {fmt::format("{} of {}", met, met + not_met)}});
-    for (const json& e : suite["errors"]) groups += "<p class=\"failed\">" + html_text(e.get<std::string>()) + "</p>\n";
+    for (const json& e : suite.at("errors"))
+      groups += "<p class=\"failed\">" + html_text(e.get<std::string>()) + "</p>\n";
     tables += html_details("Suite " + name, groups, true);
     figures.push_back({"predicted-measured-" + file_name_of(name), "Suite " + name + ": error of each simulated row"});
   }

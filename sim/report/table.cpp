@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "core/csv_field.hpp"
 #include "core/outputs.hpp"
@@ -316,10 +317,10 @@ std::string side_by_side(const std::vector<Outcome>& outcomes) {
 
 std::string suite_table(const SuiteOutcome& suite) {
   std::string out = "Suite " + suite.name + "\n";
-  for (const RowKind kind : {RowKind::predicted, RowKind::fitted, RowKind::given}) {
+  for (const RowKind kind : {RowKind::predicted, RowKind::in_view, RowKind::fitted, RowKind::given}) {
     bool first = true;
     for (const RowOutcome& r : suite.rows) {
-      if (r.row.kind != kind) continue;
+      if (r.row.kind != kind || !r.row.refused.empty()) continue;
       if (std::exchange(first, false))
         out += fmt::format("  {:<31} {:>12} {:>12} {:>9} {:>6}  {}\n", choice_name(kind), "simulated", "measured",
                            "error", "bound", "");
@@ -338,15 +339,24 @@ std::string suite_table(const SuiteOutcome& suite) {
     }
     if (const Maybe mape = suite.mape_pct(kind); mape && kind != RowKind::given)
       out += fmt::format("  mean absolute error of the {} rows: {:.2f} %\n", choice_name(kind), *mape);
-    const auto mean_of = [&](const char* what, const char* quantity, Maybe bound) {
-      const Maybe mape = suite.mape_pct(kind, quantity);
-      if (mape && bound && kind == RowKind::predicted)
-        out += fmt::format("  of their {}: {:.2f} %, bound {:g} %  {}\n", what, *mape, *bound,
-                           *mape <= *bound ? "MET" : "NOT MET");
-    };
-    mean_of("steps", "step_s", suite.step_mape_bound_pct);
-    mean_of("run times", "run_s", suite.run_mape_bound_pct);
   }
+  for (const MeanOutcome& m : suite.means) {
+    if (!m.value) continue;
+    const bool share = m.name == "spearman";
+    const auto text = [&](double v) { return share ? fmt::format("{:.3f}", v) : fmt::format("{:.2f} %", v); };
+    std::string line = fmt::format("  {} over {}{}: {}", m.name, m.rows, m.in_view ? " in view" : "", text(*m.value));
+    if (m.null_value) line += fmt::format(" (null model {})", text(*m.null_value));
+    if (m.bound)
+      line += fmt::format(", bound {}  {}", share ? fmt::format("{:g}", *m.bound) : fmt::format("{:g} %", *m.bound),
+                          *m.met() ? "MET" : "NOT MET");
+    if (m.met() == false && !m.worse_than_known()) line += ", known";
+    out += line + "\n";
+  }
+  std::map<std::string, std::vector<std::string>> refused;
+  for (const RowOutcome& r : suite.rows)
+    if (!r.row.refused.empty()) refused[r.row.refused].push_back(r.row.id);
+  for (const auto& [reason, ids] : refused)
+    out += wrapped(fmt::format("refused, {}: {}", reason, fmt::join(ids, " ")), "  ", "    ");
   for (const std::string& error : suite.errors) out += wrapped("failed: " + error, "  ", "    ");
   return out + "\n";
 }

@@ -35,10 +35,19 @@ std::vector<size_t> tracks_of(const std::vector<Span>& spans, std::map<std::pair
 }
 }  // namespace
 
-std::string chrome_trace(const std::string& scenario, double step_s, const std::vector<Span>& spans) {
+std::string chrome_trace(const std::string& scenario, double step_s, std::vector<Span> spans) {
   json events = json::array();
   std::set<int> stages;
-  for (const Span& s : spans) stages.insert(s.stage);
+  double last_s = 0;
+  for (const Span& s : spans) stages.insert(s.stage), last_s = std::max(last_s, s.end_s);
+  // What follows the last kernel belongs to the step, too: bookkeeping, logging, the hand-over of data.
+  if (step_s > last_s)
+    for (const int stage : stages) {
+      Span rest;
+      rest.stage = stage, rest.what = "rest of the step", rest.begin_s = last_s, rest.end_s = step_s;
+      rest.stream = Span::Stream::host;
+      spans.push_back(rest);
+    }
   for (const int stage : stages) {
     events.push_back({{"name", "process_name"},
                       {"ph", "M"},

@@ -9,6 +9,6 @@
 namespace tw::report {
 
 // Chrome trace events: a process a pipeline stage, a thread a stream (device, network, host); times in microseconds.
-std::string chrome_trace(const std::string& scenario, double step_s, const std::vector<Span>& spans);
+std::string chrome_trace(const std::string& scenario, double step_s, std::vector<Span> spans);
 
 }  // namespace tw::report

@@ -16,6 +16,8 @@ constexpr double kShortestPhase_s = 0.25;  // steps shorter than this share a ph
 constexpr double kMostPhases = 20000;      // long runs take coarser phases: memory does not grow with steps
 constexpr double kMostSteps = 2e7;
 constexpr double kMostCheckpoints = 1e5;
+constexpr double kMostEvaluations = 1e5, kMostMarks = 1e7;
+constexpr double kMostFailures = 1e5;
 constexpr double kLongestRun_s = 10 * 365.25 * 86400;
 constexpr double kIdleAround_s = 120;  // idle before and after, for meters whose file reaches beyond the run
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -51,6 +53,18 @@ double target_samples(const RunInputs& in, const SeriesRun& series) {
   if (!run.samples_by_run.empty()) return run.samples_by_run[series.index % run.samples_by_run.size()];
   if (run.tokens) return std::ceil(*run.tokens / (gbs * static_cast<double>(in.step.training->sequence)) - 1e-9) * gbs;
   return run.samples.value_or(run.steps.value_or(100) * gbs);
+}
+
+// Noise may make the mean step a little shorter than the quiet one, and differences leave a hair below 0: what a part
+// lacks is taken from the others in proportion.
+void no_part_below_zero(Breakdown& b) {
+  double* const parts[] = {&b.compute, &b.host,   &b.tp,        &b.cp,     &b.pp,   &b.dp,
+                           &b.ep,      &b.bubble, &b.optimizer, &b.jitter, &b.other};
+  const double total = b.total();
+  double positive = 0;
+  for (const double* part : parts) positive += std::max(0.0, *part);
+  if (!(positive > total) || !(total > 0)) return;
+  for (double* part : parts) *part = std::max(0.0, *part) * (total / positive);
 }
 
 class Player {
@@ -111,12 +125,18 @@ class Player {
       throw DoesNotFit(
           fmt::format("a run of {:.3g} steps and {:.3g} days; at most {:.0g} steps and ten years are simulated", steps,
                       expected_s / 86400, kMostSteps));
+    const auto at_most = [](const char* what, double count, double most, const char* allowed) {
+      if (!(count <= most))
+        throw DoesNotFit(
+            fmt::format("a run with {:.3g} {}; at most {:.0g} are simulated: {}", count, what, most, allowed));
+    };
+    at_most("evaluations", std::min(steps, marks), kMostEvaluations, "a longer evaluation_interval");
+    at_most("marks of evaluations", marks, kMostMarks, "a longer evaluation_interval");
+    at_most("failures", job_failure_rates(in_).total() * expected_s, kMostFailures, "a longer time between failures");
     if (run_.checkpoints) {
       const double by_time = run_.checkpoints->interval.value();
       const double count = by_time > 0 ? std::min(steps, expected_s / by_time) : steps / run_.checkpoints->every_steps;
-      if (!(count <= kMostCheckpoints))
-        throw DoesNotFit(fmt::format("a run with {:.3g} checkpoints; at most {:.0g} are simulated: a longer interval",
-                                     count, kMostCheckpoints));
+      at_most("checkpoints", count, kMostCheckpoints, "a longer interval");
     }
     shortest_phase_s_ = std::max(kShortestPhase_s, expected_s / kMostPhases);
     return steps;
@@ -268,14 +288,13 @@ class Player {
     ++out_.failures[static_cast<size_t>(kind)];
     const double detect_s = run_.reliability->detect.value();
     lanes_.add(PhaseKind::restart, detect_s, waiting_);
-    if (takes_node(kind)) {
-      const double wait_s = spare_wait_s();
-      lanes_.add(PhaseKind::restart, wait_s, idle_);
-      out_.spare_s += wait_s;
-    }
+    const double spare_s = takes_node(kind) ? spare_wait_s() : 0;
+    lanes_.add(PhaseKind::restart, spare_s, idle_);
+    out_.spare_s += spare_s;
     lanes_.add(PhaseKind::restart, restart_s(in_, state.steps > 0 ? cost_.read_s : 0) - detect_s, loaded_);
     out_.restart_s += lanes_.now_s() - failed_s;
     out_.rework_s += failed_s - state.reached_s;
+    out_.restarts.push_back({state.steps, kind, failed_s - state.reached_s, spare_s});
     // Steps since then did not count.
     useful_s_ -= useful_since(state.steps);
     done_ = state.steps;
@@ -284,11 +303,11 @@ class Player {
     write_ends_s_ = 0;
     safe_ = {state};
     failure_at_ = lanes_.now_s() + failures_.next_gap_s();
-    if (lanes_.now_s() > kLongestRun_s)
+    if (lanes_.now_s() > kLongestRun_s || out_.failed() > kMostFailures)
       throw DoesNotFit(
-          fmt::format("the run does not end within ten years: after {:.0f} failures, {} of {} steps are done; failures "
+          fmt::format("the run does not end: in {:.3g} days and after {:.0f} failures, {} of {} steps are done; failures "
                       "are too frequent for its checkpoints",
-                      out_.failed(), done_, all_steps_));
+                      lanes_.now_s() / 86400, out_.failed(), done_, all_steps_));
   }
 
   // Until a node can take the place of a failed one: none while a spare is left, else until the next is repaired.
@@ -337,6 +356,7 @@ class Player {
     out_.breakdown = model_.quiet.breakdown;
     out_.breakdown.jitter += out_.step_s - model_.quiet.time_s - other_s;
     out_.breakdown.other += other_s;
+    no_part_below_zero(out_.breakdown);
     out_.slowdown = model_.slowdown;
     out_.fabric_bytes_per_step = model_.quiet.fabric_bytes;
     out_.train_shares = shares_of(busy_, out_.step_s);

@@ -33,21 +33,29 @@ FailureRates failure_rates(const Reliability& r, int nodes, int gpus_per_node, i
   return rates;
 }
 
-FailureSource::FailureSource(const FailureRates& rates, uint64_t seed)
-    : rates_(rates), stream_(random_stream(seed, "failures", 0)) {}
-
-double FailureSource::next_gap_s() {
-  const double total = rates_.total(), u = uniform(stream_);
-  return total > 0 ? -std::log(u) / total : std::numeric_limits<double>::infinity();
+FailureSource::FailureSource(const FailureRates& rates, uint64_t seed) : rates_(rates) {
+  for (size_t kind = 0; kind < at_s_.size(); ++kind) {
+    streams_.push_back(random_stream(seed, "failures", kind));
+    draw(kind);
+  }
 }
 
-Component FailureSource::next_kind() {
-  double left = uniform(stream_) * rates_.total();
-  for (size_t i = 0; i < rates_.per_s.size(); ++i) {
-    left -= rates_.per_s[i];
-    if (left < 0 && rates_.per_s[i] > 0) return static_cast<Component>(i);
-  }
-  return Component::software;
+void FailureSource::draw(size_t kind) {
+  if (rates_.per_s[kind] > 0)
+    at_s_[kind] -= std::log(uniform(streams_[kind])) / rates_.per_s[kind];
+  else
+    at_s_[kind] = std::numeric_limits<double>::infinity();
+}
+
+double FailureSource::next_gap_s() {
+  const auto next = std::min_element(at_s_.begin(), at_s_.end());
+  if (!std::isfinite(*next)) return *next;
+  const auto kind = static_cast<size_t>(next - at_s_.begin());
+  const double gap_s = *next - now_s_;
+  now_s_ = *next;
+  kind_ = static_cast<Component>(kind);
+  draw(kind);
+  return gap_s;
 }
 
 double daly_interval_s(double write_s, double mtbf_s) {

@@ -39,16 +39,21 @@ FailureRates failure_rates(const Reliability& reliability, int nodes, int gpus_p
                            double switches);
 
 // The failures of one seeded run, in the order they fall. Times count only while the job runs: a job that is down does
-// not fail again.
+// not fail again. Each kind of component has random numbers of its own, so that two runs of one seed share the failures
+// of what they have in common: fewer switches do not move the failures of the GPUs.
 class FailureSource {
  public:
   FailureSource(const FailureRates& rates, uint64_t seed);
-  double next_gap_s();  // running time until the next failure; infinite without any
-  Component next_kind();
+  double next_gap_s();                           // running time until the next failure; infinite without any
+  Component next_kind() const { return kind_; }  // of that failure
 
  private:
+  void draw(size_t kind);
   FailureRates rates_;
-  SplitMix64 stream_;
+  std::vector<SplitMix64> streams_;                 // by kind
+  std::array<double, kComponentNames.size()> at_s_{};  // next of each kind, in running time
+  double now_s_ = 0;
+  Component kind_ = Component::software;
 };
 
 // Optimal interval between checkpoints of cost `write_s` for failures every `mtbf_s`, from the end of one to the

@@ -56,8 +56,9 @@ void evaluate_batch(const RunInputs& in, const StepNetwork& net, double slowdown
     const ProfiledWorkload& w = *in.step.workload;
     time_s = w.evaluation_per_sample.value();
     busy = ActivityTimes{};
+    const auto& mix = w.evaluation_activities.empty() ? w.activities : w.evaluation_activities;
     for (const auto& [name, activity] : Choices<Activity>::table())
-      if (const auto share = w.activities.find(name); share != w.activities.end())
+      if (const auto share = mix.find(name); share != mix.end())
         busy[activity] = share->second * time_s;
     return;
   }

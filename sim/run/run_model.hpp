@@ -20,6 +20,13 @@ struct RunInputs {
   double switches = 0;  // that carry the job's traffic, for their failures
 };
 
+// What a failure of a component did to a run.
+struct Restart {
+  long steps = 0;  // that the checkpoint it went back to holds
+  Component kind = Component::node;
+  double rework_s = 0, spare_s = 0;  // work lost; waited for a node
+};
+
 // One seeded run.
 struct SimulatedRun {
   double time_s = 0;  // run_start to run_stop
@@ -35,6 +42,7 @@ struct SimulatedRun {
   double checkpoint_wait_s = 0;                     // of it because the one before was still being written
   double rework_s = 0, restart_s = 0, spare_s = 0;  // failures: work lost; down; of that waiting for a node
   std::array<double, kComponentNames.size()> failures{};
+  std::vector<Restart> restarts;   // in the order they fell
   double useful_s = 0;             // training steps that counted
   double slow_s = 0;               // steps took this much longer for slow nodes
   double input_s = 0;              // mean wait of a step for its data

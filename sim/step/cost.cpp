@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hardware/kernels.hpp"
+#include "workload/memory.hpp"
 
 namespace tw {
 
@@ -81,6 +82,8 @@ TaskCost cost_of(const std::vector<Operation>& operations, const StepInputs& in,
           break;
         case Exchange::weight_gather:
         case Exchange::gradient_reduce:
+        case Exchange::expert_gather:
+        case Exchange::expert_reduce:
         case Exchange::none:
           break;
       }
@@ -115,28 +118,35 @@ std::vector<int> layers_of_chunks(int layers, int pp, int vp) {
 namespace {
 
 // What data parallelism does beside and inside the passes of a chunk, on average over the step's micro-batches.
-void add_data_parallel_cost(PassCost& cost, int chunk, const StepInputs& in, const ExchangeTime& exchange) {
+void add_data_parallel_cost(PassCost& cost, int chunk, const std::vector<ParameterGroup>& groups, const StepInputs& in,
+                            const ExchangeTime& exchange) {
   const Plan& plan = *in.plan;
   const Software& s = *in.software;
-  if (plan.dp * plan.cp < 2) return;
   const Accelerator& a = in.cluster->node.accelerator;
-  const double gradients = chunk_gradient_bytes(in, chunk);
+  const SharedSum gradients = exchanged_gradients(in, groups, chunk);
   const auto copies_s = [&](double bytes) {
     return bytes <= 0 ? 0 : memory_time_s(a, bytes, s.memory_efficiency) / in.cluster->hosts.device_speed;
   };
+  const auto both_s = [&](Exchange dense, Exchange experts, const SharedSum& bytes) {
+    return (bytes.dense > 0 ? exchange(dense, bytes.dense) : 0) +
+           (bytes.experts > 0 ? exchange(experts, bytes.experts) : 0);
+  };
   double beside_s = 0;  // exchange that runs along with backward
-  if (s.kernel_interference > 0) beside_s = exchange(Exchange::gradient_reduce, gradients) / plan.ga();
+  if (s.kernel_interference > 0)
+    beside_s = both_s(Exchange::gradient_reduce, Exchange::expert_reduce, gradients) / plan.ga();
   if (plan.sharding == Sharding::zero3) {
-    const double weights = gradients / s.gradient_bytes_per_parameter * 2;
-    const double gather_s = exchange(Exchange::weight_gather, weights);
+    const SharedSum weights = gathered_bytes(groups, chunk);
+    const double gather_s = both_s(Exchange::weight_gather, Exchange::expert_gather, weights);
     for (TaskCost* pass : {&cost.forward, &cost.backward}) {
-      pass->dp_s += gather_s * (1 - s.gather_overlap);
-      pass->busy[Activity::copy] += copies_s(s.gather_copy_passes * weights);
-      pass->dp_s += s.kernel_interference * gather_s * s.gather_overlap;
+      // Without resharding weights are gathered once a step, for the first forward.
+      const double share = reshards(plan) ? 1 : pass == &cost.forward ? 1.0 / plan.ga() : 0;
+      pass->dp_s += share * gather_s * (1 - s.gather_overlap);
+      pass->busy[Activity::copy] += share * copies_s(s.gather_copy_passes * weights.total());
+      pass->dp_s += share * s.kernel_interference * gather_s * s.gather_overlap;
     }
-    cost.backward.busy[Activity::copy] += copies_s(s.gather_copy_passes * gradients) / plan.ga();
+    cost.backward.busy[Activity::copy] += copies_s(s.gather_copy_passes * gradients.total()) / plan.ga();
   } else if (plan.sharding == Sharding::none) {
-    cost.backward.busy[Activity::copy] += copies_s(s.gradient_copy_passes * gradients) / plan.ga();
+    cost.backward.busy[Activity::copy] += copies_s(s.gradient_copy_passes * gradients.total()) / plan.ga();
   }
   cost.backward.dp_s += s.kernel_interference * std::min(beside_s, cost.backward.busy.total());
 }
@@ -155,8 +165,9 @@ std::vector<PassCost> chunk_costs(const StepInputs& in, const ExchangeTime& exch
     const auto times = static_cast<double>(n);
     chunks.push_back({layer.forward.scaled(times), layer.backward.scaled(times)});
   }
+  const auto groups = groups_of(in);
   for (size_t c = 0; c < chunks.size() && pass == Pass::training; ++c) {
-    add_data_parallel_cost(chunks[c], static_cast<int>(c), in, exchange);
+    add_data_parallel_cost(chunks[c], static_cast<int>(c), groups, in, exchange);
     if (in.plan->pp > 1)
       for (TaskCost* visit : {&chunks[c].forward, &chunks[c].backward})
         visit->gap_s += in.software->pipeline_visit.value();
@@ -166,30 +177,16 @@ std::vector<PassCost> chunk_costs(const StepInputs& in, const ExchangeTime& exch
   return chunks;
 }
 
-namespace {
-double trained_parameters_of_rank(const StepInputs& in) {
-  const auto layers = layers_of_chunks(in.network->layers, in.plan->pp, in.plan->vp);
-  double most = 0;
-  for (int stage = 0; stage < in.plan->pp; ++stage) {
-    double sum = 0;
-    for (int v = 0; v < in.plan->vp; ++v)
-      sum += layers[static_cast<size_t>(v * in.plan->pp + stage)] *
-             trained_layer_parameters(*in.network, *in.training, *in.plan);
-    if (stage == 0 || stage == in.plan->pp - 1)
-      sum += trained_embedding_parameters(*in.network, *in.training, *in.plan);
-    most = std::max(most, sum);
-  }
-  return most;
-}
-}  // namespace
-
 TaskCost optimizer_cost(const StepInputs& in) {
   TaskCost cost;
   if (in.network == nullptr) return cost;
   const Plan& plan = *in.plan;
-  const double shards = plan.sharding == Sharding::none ? 1 : static_cast<double>(plan.dp) * plan.cp;
+  std::vector<double> updated(static_cast<size_t>(plan.pp), 0.0);  // parameters of a rank of each stage
+  for (const ParameterGroup& g : groups_of(in))
+    if (g.trained)
+      updated[static_cast<size_t>(g.chunk % plan.pp)] += g.held / (plan.sharding == Sharding::none ? 1 : g.shards);
   // Gradient read, two moments and master weight read and written, weight written.
-  const double bytes = in.software->optimizer_bytes_per_parameter * trained_parameters_of_rank(in) / shards;
+  const double bytes = in.software->optimizer_bytes_per_parameter * *std::max_element(updated.begin(), updated.end());
   cost.busy[Activity::memory_bound] =
       memory_time_s(
           in.cluster->node.accelerator, bytes,
@@ -198,13 +195,17 @@ TaskCost optimizer_cost(const StepInputs& in) {
   return cost;
 }
 
-double chunk_gradient_bytes(const StepInputs& in, int chunk) {
-  const auto layers = layers_of_chunks(in.network->layers, in.plan->pp, in.plan->vp);
-  const bool edge = chunk == 0 || chunk + 1 == static_cast<int>(layers.size());
-  const double parameters =
-      layers[static_cast<size_t>(chunk)] * trained_layer_parameters(*in.network, *in.training, *in.plan) +
-      (edge ? trained_embedding_parameters(*in.network, *in.training, *in.plan) : 0);
-  return parameters * in.software->gradient_bytes_per_parameter;
+std::vector<ParameterGroup> groups_of(const StepInputs& in) {
+  return parameter_groups(*in.network, *in.training, *in.plan, *in.software,
+                          layers_of_chunks(in.network->layers, in.plan->pp, in.plan->vp));
+}
+
+SharedSum exchanged_gradients(const StepInputs& in, const std::vector<ParameterGroup>& groups, int chunk) {
+  SharedSum bytes;
+  for (const ParameterGroup& g : groups)
+    if (g.trained && g.chunk == chunk && g.shards > 1)
+      bytes.of(g) += g.held * in.software->gradient_bytes_per_parameter;
+  return bytes;
 }
 
 }  // namespace tw

@@ -7,6 +7,7 @@
 #include "hardware/activity.hpp"
 #include "step/inputs.hpp"
 #include "workload/operations.hpp"
+#include "workload/parameters.hpp"
 
 namespace tw {
 
@@ -56,7 +57,11 @@ std::vector<PassCost> chunk_costs(const StepInputs& in, const ExchangeTime& exch
 // moved at the copy plateau.
 TaskCost optimizer_cost(const StepInputs& in);
 
-// Gradient bytes that the data-parallel ranks of one model chunk exchange.
-double chunk_gradient_bytes(const StepInputs& in, int chunk);
+// The groups of the step's network under its plan (not for profiled workloads).
+std::vector<ParameterGroup> groups_of(const StepInputs& in);
+
+// Gradient bytes of one model chunk that ranks exchange: among all data and context parallel ranks, and among the
+// holders of the same experts.
+SharedSum exchanged_gradients(const StepInputs& in, const std::vector<ParameterGroup>& groups, int chunk);
 
 }  // namespace tw

@@ -58,7 +58,7 @@ StepPlan plan_step(const StepInputs& in, const StepNetwork& net, const Slowdown&
   s.noise = in.cluster->hosts.noise;
   if (in.workload != nullptr) {
     s.cost = {profiled_cost(in, net, slowdown)};
-    s.gradient_bytes = {in.workload->gradients.value()};
+    s.gradient_bytes = {{in.workload->gradients.value(), 0}};
     s.gradient_overlap = in.workload->overlap;
     // Asynchronous engines and graphs queue whole steps ahead, so that a stall of the host seldom reaches the device.
     s.run_ahead_s = 1;
@@ -72,12 +72,13 @@ StepPlan plan_step(const StepInputs& in, const StepNetwork& net, const Slowdown&
   const double hidden = static_cast<double>(in.network->hidden);
   s.hand_over_bytes = 2 * local_tokens(*in.training, plan) * hidden / (plan.sequence_parallel ? plan.tp : 1);
   s.hand_over_exposed_s = (1 - in.software->pp_overlap) * net.hand_over_s;
+  // Updated BF16 weights come back from the shards; ZeRO-3 gathers them in the passes instead (chunk_costs).
+  const bool gathers = plan.sharding == Sharding::zero1 || plan.sharding == Sharding::zero2;
+  const auto groups = groups_of(in);
   for (size_t c = 0; c < s.cost.size(); ++c) {
-    s.gradient_bytes.push_back(chunk_gradient_bytes(in, static_cast<int>(c)));
-    // Updated BF16 weights come back from the shards; ZeRO-3 gathers them in the passes instead (chunk_costs).
-    s.weight_bytes.push_back(plan.sharding == Sharding::none || plan.sharding == Sharding::zero3
-                                 ? 0
-                                 : s.gradient_bytes.back() / in.software->gradient_bytes_per_parameter * 2);
+    s.gradient_bytes.push_back(exchanged_gradients(in, groups, static_cast<int>(c)));
+    const double weight = gathers ? 2 / in.software->gradient_bytes_per_parameter : 0;
+    s.weight_bytes.push_back({s.gradient_bytes.back().dense * weight, s.gradient_bytes.back().experts * weight});
   }
   return s;
 }

@@ -10,6 +10,11 @@
 namespace tw {
 namespace {
 
+struct Bucket {
+  int load_class;
+  double bytes;
+};
+
 // One replica of one stage.
 struct Worker {
   std::vector<Visit> visits;
@@ -199,40 +204,48 @@ class StepSimulation {
     });
   }
 
-  // Gradients of a chunk travel in buckets while the last backward of the chunk is still running.
+  // Gradients of a chunk travel in buckets while the last backward of the chunk is still running, those of experts
+  // among the holders of the same experts.
   void release_gradients(int stage, int replica, const Visit& v, double begin_s, double end_s) {
-    if (v.micro_batch != plan_.micro_batches - 1 || net_.gradient_exchange.empty()) return;
-    if (net_.gradient_exchange[static_cast<size_t>(stage)] < 0) return;
-    const double bytes = plan_.gradient_bytes[chunk_index(stage, v.chunk)];
-    if (bytes <= 0) return;
+    if (v.micro_batch != plan_.micro_batches - 1) return;
+    const SharedSum& bytes = plan_.gradient_bytes[chunk_index(stage, v.chunk)];
     const int early = static_cast<int>(plan_.gradient_overlap * gradient_buckets + 0.5);
     for (int b = 0; b < gradient_buckets; ++b) {
       const double share = b < early ? static_cast<double>(b + 1) / gradient_buckets : 1;
-      ++worker(stage, replica).buckets_left;
-      engine_.at(begin_s + (end_s - begin_s) * share,
-                 [this, stage, replica, bytes] { bucket_ready(stage, replica, bytes / gradient_buckets); });
+      for (const Bucket& bucket : {Bucket{class_of(net_.gradient_exchange, stage), bytes.dense / gradient_buckets},
+                                   Bucket{class_of(net_.expert_exchange, stage), bytes.experts / gradient_buckets}}) {
+        if (bucket.load_class < 0 || bucket.bytes <= 0) continue;
+        ++worker(stage, replica).buckets_left;
+        engine_.at(begin_s + (end_s - begin_s) * share,
+                   [this, stage, replica, bucket] { bucket_ready(stage, replica, bucket); });
+      }
     }
   }
 
+  static int class_of(const std::vector<int>& classes, int stage) {
+    return classes.empty() ? -1 : classes[static_cast<size_t>(stage)];
+  }
+
   // A bucket leaves when every replica has it (level 2) and the one before has gone.
-  void bucket_ready(int stage, int replica, double bytes) {
+  void bucket_ready(int stage, int replica, const Bucket& bucket) {
     auto& ready = ready_buckets_[static_cast<size_t>(stage)];
     auto& counts = ready.counts;
     const size_t mine = worker(stage, replica).buckets_made++;
     if (counts.size() <= mine) counts.resize(mine + 1, 0);
     if (++counts[mine] < replicas_) return;
-    ready.queue.push_back(bytes);
+    ready.queue.push_back(bucket);
     send_bucket(stage);
   }
 
   void send_bucket(int stage) {
     auto& ready = ready_buckets_[static_cast<size_t>(stage)];
     if (ready.transferring || ready.queue.empty()) return;
-    const double bytes = ready.queue.front(), sent = engine_.now_s();
+    const Bucket bucket = ready.queue.front();
+    const double bytes = bucket.bytes, sent = engine_.now_s();
     ready.queue.erase(ready.queue.begin());
     ready.transferring = true;
     fabric_bytes_ += bytes;
-    engine_.start(net_.gradient_exchange[static_cast<size_t>(stage)], bytes, [this, stage, bytes, sent] {
+    engine_.start(bucket.load_class, bytes, [this, stage, bytes, sent] {
       span(stage, 0, Span::Stream::network, sent, engine_.now_s(), {true, 0, 0}, "gradients", bytes);
       auto& r = ready_buckets_[static_cast<size_t>(stage)];
       r.transferring = false;
@@ -261,16 +274,22 @@ class StepSimulation {
     w.activity += plan_.optimizer.busy;
     span(stage, replica, Span::Stream::device, now, now + optimizer_s, {true, 0, 0}, "optimizer");
     engine_.at(now + optimizer_s, [this, stage, replica] {
-      double bytes = 0;
-      for (int c = 0; c < plan_.chunks; ++c)
-        bytes += plan_.weight_bytes.empty() ? 0 : plan_.weight_bytes[chunk_index(stage, c)];
-      bytes *= 1 - plan_.gradient_overlap;  // the rest hides behind the next forward
-      const int load_class = net_.weight_gather.empty() ? -1 : net_.weight_gather[static_cast<size_t>(stage)];
-      if (load_class < 0 || bytes < 1 || replica != 0) return done(stage, replica, 0);
       const double sent = engine_.now_s();
-      fabric_bytes_ += bytes;
-      engine_.start(load_class, bytes, [this, stage, replica, sent] { done(stage, replica, engine_.now_s() - sent); });
+      gather(stage, replica, class_of(net_.weight_gather, stage), &SharedSum::dense, [this, stage, replica, sent] {
+        gather(stage, replica, class_of(net_.expert_gather, stage), &SharedSum::experts,
+               [this, stage, replica, sent] { done(stage, replica, engine_.now_s() - sent); });
+      });
     });
+  }
+
+  void gather(int stage, int replica, int load_class, double SharedSum::*part, const std::function<void()>& then) {
+    double bytes = 0;
+    for (int c = 0; c < plan_.chunks; ++c)
+      bytes += plan_.weight_bytes.empty() ? 0 : plan_.weight_bytes[chunk_index(stage, c)].*part;
+    bytes *= 1 - plan_.gradient_overlap;  // the rest hides behind the next forward
+    if (load_class < 0 || bytes < 1 || replica != 0) return then();
+    fabric_bytes_ += bytes;
+    engine_.start(load_class, bytes, then);
   }
 
   void done(int stage, int replica, double gather_s) {
@@ -330,7 +349,7 @@ class StepSimulation {
   };
   struct Buckets {
     std::vector<int> counts;
-    std::vector<double> queue;
+    std::vector<Bucket> queue;
     bool transferring = false;
   };
 

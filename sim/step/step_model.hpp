@@ -24,8 +24,8 @@ struct StepPlan {
   double nodes_per_member = 1;
   std::vector<PassCost> cost;  // [chunk * stages + stage]
   TaskCost optimizer;
-  std::vector<double> gradient_bytes;  // [chunk * stages + stage]
-  std::vector<double> weight_bytes;    // gathered after the optimizer, same index
+  std::vector<SharedSum> gradient_bytes;  // [chunk * stages + stage]
+  std::vector<SharedSum> weight_bytes;    // gathered after the optimizer, same index
   double hand_over_bytes = 0;
   double hand_over_exposed_s = 0;  // of each visit, while the device waits for its neighbour's data
   double fixed_s = 0;

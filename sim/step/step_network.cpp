@@ -25,6 +25,9 @@ class RankGrid {
     const int r = tp + plan_.tp * (cp + plan_.cp * (dp + plan_.dp * pp));
     return {nodes_[static_cast<size_t>(r / fabric_.gpus)], r % fabric_.gpus};
   }
+  Rank of_stage(int r, int stage) const {
+    return at(r % plan_.tp, r / plan_.tp % plan_.cp, r / plan_.tp / plan_.cp, stage);
+  }
   // All groups of `stage` and replica whose members differ in one coordinate.
   std::vector<std::vector<Rank>> tp_groups(int dp) const {
     std::vector<std::vector<Rank>> groups;
@@ -42,12 +45,22 @@ class RankGrid {
     }
     return groups;
   }
-  // Expert parallelism takes neighbouring data-parallel ranks.
+  // The ranks of a stage, TP innermost, are cut into those that share one expert, those with different experts, and
+  // those that hold the same: expert parallelism takes neighbouring ranks.
   std::vector<std::vector<Rank>> ep_groups() const {
     std::vector<std::vector<Rank>> groups;
-    for (int t = 0; t < plan_.tp; ++t) {
+    for (int t = 0; t < plan_.expert_tp(); ++t) {
       groups.emplace_back();
-      for (int e = 0; e < plan_.ep; ++e) groups.back().push_back(at(t, 0, e, 0));
+      for (int e = 0; e < plan_.ep; ++e) groups.back().push_back(of_stage(t + plan_.expert_tp() * e, 0));
+    }
+    return groups;
+  }
+  std::vector<std::vector<Rank>> expert_gradient_groups(int stage) const {
+    std::vector<std::vector<Rank>> groups;
+    const int holders = plan_.ep * plan_.expert_tp();
+    for (int first = 0; first < holders; ++first) {
+      groups.emplace_back();
+      for (int r = first; r < plan_.tp * plan_.cp * plan_.dp; r += holders) groups.back().push_back(of_stage(r, stage));
     }
     return groups;
   }
@@ -90,22 +103,26 @@ ExchangeTime exchange_times(const RankGrid& grid, double round_s, bool sharded,
   const auto cp = std::make_shared<Group>(group(grid.cp_groups(0)));
   const auto ep = std::make_shared<Group>(group(grid.ep_groups()));
   const auto dp = std::make_shared<Group>(group(grid.gradient_groups(0)));
+  const auto edp = std::make_shared<Group>(group(grid.expert_gradient_groups(0)));
   const auto known = std::make_shared<std::map<std::pair<Exchange, double>, double>>();
   return [=](Exchange what, double bytes) {
     const auto [at, fresh] = known->try_emplace({what, bytes}, 0.0);
     if (!fresh) return at->second;
     const bool gradients = what == Exchange::weight_gather || what == Exchange::gradient_reduce;
+    const bool of_experts = what == Exchange::expert_gather || what == Exchange::expert_reduce;
     const Group& g = what == Exchange::cp_exchange     ? *cp
                      : what == Exchange::ep_all_to_all ? *ep
                      : gradients                       ? *dp
+                     : of_experts                      ? *edp
                                                        : *tp;
-    const Collective op = what == Exchange::gradient_reduce && !sharded ? Collective::all_reduce
-                          : what == Exchange::gradient_reduce           ? Collective::reduce_scatter
-                          : what == Exchange::tp_reduce_scatter         ? Collective::reduce_scatter
-                          : what == Exchange::tp_all_reduce             ? Collective::all_reduce
-                          : what == Exchange::ep_all_to_all             ? Collective::all_to_all
-                          : what == Exchange::cp_exchange               ? Collective::send_recv
-                                                                        : Collective::all_gather;
+    const bool reduces = what == Exchange::gradient_reduce || what == Exchange::expert_reduce;
+    const Collective op = reduces && !sharded                   ? Collective::all_reduce
+                          : reduces                             ? Collective::reduce_scatter
+                          : what == Exchange::tp_reduce_scatter ? Collective::reduce_scatter
+                          : what == Exchange::tp_all_reduce     ? Collective::all_reduce
+                          : what == Exchange::ep_all_to_all     ? Collective::all_to_all
+                          : what == Exchange::cp_exchange       ? Collective::send_recv
+                                                                : Collective::all_gather;
     const auto ranks = static_cast<int>(g.groups.front().size());
     if (ranks < 2) return 0.0;
     const double time_s =
@@ -144,21 +161,32 @@ StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const
                                 ? collectives->domain_time_s(Collective::all_to_all, plan.dp, bytes)
                                 : collectives->cost(Collective::all_to_all, groups, bytes).time_s;
   }
-  if (plan.dp * plan.cp > 1) {
-    for (int s = 0; s < plan.pp; ++s) {
-      const auto groups = grid.gradient_groups(s);
-      double bytes = 0;
-      if (in.workload != nullptr)
-        bytes = in.workload->gradients.value() / gradient_buckets;
-      else
-        for (int c = 0; c < plan.vp; ++c)
-          bytes += chunk_gradient_bytes(in, c * plan.pp + s) / plan.vp / gradient_buckets;
-      net.gradient_exchange.push_back(add("gradients of stage " + std::to_string(s),
-                                          sharded ? Collective::reduce_scatter : Collective::all_reduce, groups,
-                                          bytes));
-      net.weight_gather.push_back(
-          sharded ? add("weights of stage " + std::to_string(s), Collective::all_gather, groups, bytes) : -1);
+  // Bytes decide algorithms, not the load: those of a mean chunk's bucket.
+  const auto groups = in.workload == nullptr ? groups_of(in) : std::vector<ParameterGroup>{};
+  for (int s = 0; s < plan.pp; ++s) {
+    SharedSum bytes;
+    if (in.workload != nullptr && plan.dp * plan.cp > 1) bytes.dense = in.workload->gradients.value();
+    for (int c = 0; c < plan.vp && in.workload == nullptr; ++c) {
+      const SharedSum chunk = exchanged_gradients(in, groups, c * plan.pp + s);
+      bytes.dense += chunk.dense / plan.vp;
+      bytes.experts += chunk.experts / plan.vp;
     }
+    const auto exchange = [&](const std::string& what, Collective op, double size,
+                              const std::vector<std::vector<Rank>>& ranks) {
+      return size > 0 ? add(what + " of stage " + std::to_string(s), op, ranks, size / gradient_buckets) : -1;
+    };
+    const Collective reduce = sharded ? Collective::reduce_scatter : Collective::all_reduce;
+    const auto same = grid.gradient_groups(s);
+    net.gradient_exchange.push_back(exchange("gradients", reduce, bytes.dense, same));
+    net.weight_gather.push_back(sharded ? exchange("weights", Collective::all_gather, bytes.dense, same) : -1);
+    if (bytes.experts <= 0) continue;
+    const auto holders = grid.expert_gradient_groups(s);
+    net.expert_exchange.resize(static_cast<size_t>(plan.pp), -1);
+    net.expert_gather.resize(static_cast<size_t>(plan.pp), -1);
+    net.expert_exchange[static_cast<size_t>(s)] = exchange("experts' gradients", reduce, bytes.experts, holders);
+    if (sharded)
+      net.expert_gather[static_cast<size_t>(s)] =
+          exchange("experts' weights", Collective::all_gather, bytes.experts, holders);
   }
   if (plan.pp > 1) {
     const double bytes = 2 * local_tokens(*in.training, plan) * static_cast<double>(in.network->hidden) /

@@ -23,6 +23,7 @@ struct StepNetwork {
   std::vector<std::vector<int>> forward_hand_over, backward_hand_over;  // [stage][replica]
   std::vector<int> gradient_exchange;                                   // [stage]; -1 when dp x cp = 1
   std::vector<int> weight_gather;                                       // [stage]; sharded optimizers only
+  std::vector<int> expert_exchange, expert_gather;                      // the same of the experts' gradients
   double sample_exchange_s = 0;                                         // all-to-all of a profiled workload's samples
   double hand_over_s = 0;                                               // one hand-over alone, the slowest of them
   ExchangeTime exchange;

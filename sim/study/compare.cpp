@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/strict_json.hpp"
+
 namespace tw {
 namespace {
 
@@ -34,12 +36,20 @@ std::optional<double> number_of(const std::optional<std::string>& text) {
 bool same(const std::optional<std::string>& a, const std::optional<std::string>& b, double tolerance) {
   if (a == b) return true;
   const auto x = number_of(a), y = number_of(b);
-  return x && y && std::abs(*x - *y) <= tolerance * std::max(std::abs(*x), std::abs(*y));
+  if (!x || !y) return false;
+  // What is left of parts that cancel is no quantity: a nanosecond, a nanowatt.
+  constexpr double nothing = 1e-9;
+  return std::abs(*x - *y) <= std::max(tolerance * std::max(std::abs(*x), std::abs(*y)),
+                                       std::max(std::abs(*x), std::abs(*y)) < nothing ? nothing : 0.0);
 }
 
 // What of a result says how it was made.
 bool is_input(const std::string& key) {
   return key == "plan" || key == "seed" || key == "inputs_sha256" || key == "trainwatt";
+}
+
+bool is_result(const json& j) {
+  return j.is_object() && j.contains("scenario") && j["scenario"].is_string();
 }
 
 Comparand of_result(const json& result) {
@@ -64,17 +74,21 @@ FlatValues flat_json(const std::string& json_text) {
 
 std::optional<std::vector<Comparand>> comparands_of_results(const std::string& text, const std::string& file,
                                                             Faults& faults) {
+  Faults unread;  // told by whoever reads it as a scenario
+  if (!parse_strict_json(text, file, unread)) return std::nullopt;
   const json all = json::parse(text, nullptr, false, true);
-  if (all.is_discarded()) return std::nullopt;
   const bool single = all.is_object() && all.contains("trainwatt");
   if (!all.is_array() && !single) return std::nullopt;
   std::vector<Comparand> list;
   if (single) {
-    list.push_back(of_result(all));
+    if (is_result(all))
+      list.push_back(of_result(all));
+    else
+      faults.add({file, "", "is no result of a run", "what run --json writes"});
     return list;
   }
   for (size_t i = 0; i < all.size(); ++i) {
-    if (!all[i].is_object() || !all[i].contains("scenario")) {
+    if (!is_result(all[i])) {
       faults.add({file, fmt::format("/{}", i), "is no result of a run", "what run --json writes"});
       continue;
     }
@@ -123,6 +137,39 @@ std::vector<Difference> differences(const std::vector<FlatValues>& all, double t
     out.push_back(std::move(d));
   }
   return out;
+}
+
+namespace {
+
+std::optional<double> output(const Comparand& c, const std::string& path) {
+  for (const auto& [key, text] : c.outputs)
+    if (key == path) return number_of(text);
+  return std::nullopt;
+}
+
+// 95 % of what the mean time of a comparand's runs may be off, over that time.
+std::optional<double> time_noise(const Comparand& c, double time_s) {
+  constexpr double z95 = 1.959963984540054;
+  if (const auto half_width_pct = output(c, "runs.half_width_95_pct")) return *half_width_pct / 100;
+  const auto failures = output(c, "run.failures.count");
+  if (!failures) return std::nullopt;
+  // One run: its number of failures scatters as a Poisson variable, each costs what they cost on average.
+  const double lost_s = output(c, "run.failures.rework_s").value_or(0) + output(c, "run.failures.restart_s").value_or(0);
+  return *failures > 0 ? z95 * lost_s / std::sqrt(*failures) / time_s : 0;
+}
+
+}  // namespace
+
+bool TimeDifference::within_noise() const {
+  return std::abs(change_pct) < noise_pct;
+}
+
+std::optional<TimeDifference> time_difference(const Comparand& first, const Comparand& other) {
+  const auto a = output(first, "run.time_to_train_s.mean"), b = output(other, "run.time_to_train_s.mean");
+  if (!a || !b || !(*a > 0) || !(*b > 0)) return std::nullopt;
+  const auto x = time_noise(first, *a), y = time_noise(other, *b);
+  if (!x && !y) return std::nullopt;
+  return TimeDifference{100 * (*b / *a - 1), 100 * std::hypot(x.value_or(0), y.value_or(0))};
 }
 
 std::vector<StepPart> step_parts(const Comparand& first, const Comparand& other, double& change_s) {

@@ -20,6 +20,10 @@ double transfer_s(const StepNetwork& net, int load_class, double bytes) {
   return c.latency_s + bytes * slowest;
 }
 
+int class_of(const std::vector<int>& classes, int stage) {
+  return classes.empty() ? -1 : classes[static_cast<size_t>(stage)];
+}
+
 struct Shape {
   double step_s = 0;
   ActivityTimes busy;  // of a GPU of the mean stage
@@ -29,7 +33,8 @@ Shape shape_of(const StepPlan& p, const StepNetwork& net) {
   Shape out;
   double slowest_s = 0, all_s = 0, tail_s = 0;
   for (int s = 0; s < p.stages; ++s) {
-    double stage_s = 0, backward_s = 0, gradients_s = 0, weights = 0;
+    double stage_s = 0, backward_s = 0, gradients_s = 0;
+    SharedSum weights;
     for (int c = 0; c < p.chunks; ++c) {
       const auto k = static_cast<size_t>(c * p.stages + s);
       const PassCost& cost = p.cost[k];
@@ -37,9 +42,12 @@ Shape shape_of(const StepPlan& p, const StepNetwork& net) {
       const double backward = std::max(cost.backward.device_s() + p.hand_over_exposed_s, cost.backward.host_s);
       stage_s += forward + backward;
       backward_s += backward;
-      const int exchange = net.gradient_exchange.empty() ? -1 : net.gradient_exchange[static_cast<size_t>(s)];
-      gradients_s += gradient_buckets * transfer_s(net, exchange, p.gradient_bytes[k] / gradient_buckets);
-      weights += p.weight_bytes.empty() ? 0 : p.weight_bytes[k];
+      const SharedSum& gradients = p.gradient_bytes[k];
+      gradients_s +=
+          gradient_buckets * (transfer_s(net, class_of(net.gradient_exchange, s), gradients.dense / gradient_buckets) +
+                              transfer_s(net, class_of(net.expert_exchange, s), gradients.experts / gradient_buckets));
+      if (!p.weight_bytes.empty())
+        weights.dense += p.weight_bytes[k].dense, weights.experts += p.weight_bytes[k].experts;
       for (const TaskCost* t : {&cost.forward, &cost.backward}) {
         ActivityTimes did = t->busy;
         did[Activity::collective] += t->tp_s + t->cp_s + t->ep_s + t->dp_s + p.hand_over_exposed_s;
@@ -48,10 +56,10 @@ Shape shape_of(const StepPlan& p, const StepNetwork& net) {
     }
     slowest_s = std::max(slowest_s, stage_s);
     all_s += stage_s;
-    const int gather = net.weight_gather.empty() ? -1 : net.weight_gather[static_cast<size_t>(s)];
+    const double gather_s = transfer_s(net, class_of(net.weight_gather, s), weights.dense * (1 - p.gradient_overlap)) +
+                            transfer_s(net, class_of(net.expert_gather, s), weights.experts * (1 - p.gradient_overlap));
     const double exposed_s = std::max(gradients_s - p.gradient_overlap * backward_s, gradients_s / gradient_buckets);
-    const double end_s =
-        (gradients_s > 0 ? exposed_s : 0) + transfer_s(net, gather, weights * (1 - p.gradient_overlap));
+    const double end_s = (gradients_s > 0 ? exposed_s : 0) + gather_s;
     tail_s = std::max(tail_s, end_s);
   }
   const double fill_s = (p.stages - 1.0) * (all_s / p.stages / p.chunks + 2 * net.hand_over_s);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <tuple>
 
@@ -12,9 +13,10 @@
 #include "core/document.hpp"
 #include "network/preload.hpp"
 #include "network/process.hpp"
-#include "study/result.hpp"
+#include "power/network_rule.hpp"
 #include "study/fitting_plans.hpp"
 #include "study/plan_estimate.hpp"
+#include "study/result.hpp"
 #include "topology/placement.hpp"
 
 namespace tw {
@@ -69,7 +71,6 @@ class Enumeration {
         o.limits.memory_bytes > 0 ? o.limits.memory_bytes : kMemoryShare * s.cluster.node.accelerator.memory.value();
     capacity_ = o.limits.memory_bytes > 0 ? 0 : s.cluster.node.accelerator.memory.value();
     nodes_ = o.space.nodes.empty() ? std::vector<int>{s.plan.nodes} : o.space.nodes;
-    gbs_ = o.space.gbs.empty() ? std::vector<int>{s.plan.gbs} : o.space.gbs;
     sharding_ = o.space.sharding;
     if (sharding_.empty()) {
       sharding_ = {s.plan.sharding};
@@ -82,7 +83,7 @@ class Enumeration {
     const Architecture& n = *s_.network;
     const int domain = s_.cluster.node.gpus;
     for (const int nodes : nodes_)
-      for (const int gbs : gbs_)
+      for (const int gbs : batches(nodes))
         for (const int tp : divisors(std::gcd(n.heads, nodes * domain)))
           for (const int pp : divisors(nodes * domain / tp))
             for (int cp = 1; cp <= std::min(kMostContext, nodes * domain / tp / pp); cp *= 2)
@@ -101,6 +102,15 @@ class Enumeration {
   }
 
  private:
+  std::vector<int> batches(int nodes) const {
+    const PlanSpace& space = options_.space;
+    if (space.gbs_per_node.empty()) return space.gbs.empty() ? std::vector<int>{s_.plan.gbs} : space.gbs;
+    std::vector<int> list;
+    for (const int samples : space.gbs_per_node)
+      if (static_cast<long>(samples) * nodes <= 1000000) list.push_back(samples * nodes);
+    return list;
+  }
+
   void consider(Plan& p, std::vector<PlanCandidate>& list, std::vector<PlanCandidate>& too_large) {
     const Architecture& n = *s_.network;
     const int domain = s_.cluster.node.gpus, gpus = p.nodes * domain;
@@ -153,7 +163,7 @@ class Enumeration {
   Faults ignored_;
   Document document_;
   double memory_ = 0, capacity_ = 0;  // looked for; of the own plan
-  std::vector<int> nodes_, gbs_;
+  std::vector<int> nodes_;
   std::vector<Sharding> sharding_;
 };
 
@@ -186,6 +196,7 @@ void estimate(const Scenario& s, const PlanSearchOptions& o, std::vector<PlanCan
     PlanCandidate& c = list[i];
     c.step_s = e.step_s, c.node_w = e.node_w;
     const double time_s = c.step_s * std::ceil(samples_of(s, c.plan.gbs) / c.plan.gbs - 1e-9);
+    c.time_s = time_s;
     for (const PlanObjective objective : o.objectives)
       c.estimate.push_back(objective == PlanObjective::time ? time_s : time_s * c.node_w * c.plan.nodes);
   }
@@ -238,15 +249,69 @@ void sort_by_front(std::vector<T>& list, const Values& values_of) {
   list = std::move(sorted);
 }
 
-std::string broken_limit(const Result& r, const PlanLimits& limits) {
+// Which limit a simulated plan breaks, or why it cannot be ranked.
+std::string broken_limit(const PlanAnswer& a, const PlanLimits& limits, const std::vector<PlanObjective>& objectives) {
+  const Result& r = a.result;
   const auto over = [](const Maybe& value, const std::optional<double>& limit) {
     return value && limit && *value > *limit;
   };
+  if (r.series_of_runs.finished < r.series_of_runs.count) return "the run stops before its target";
   if (over(r.run.time_to_train_s.mean, limits.deadline_s)) return "deadline";
   if (over(r.power.peak_bus_w, limits.bus_w)) return "shelf power";
+  if (limits.facility_w && !r.power.network_w)
+    return fmt::format("facility power unknown: rule {} leaves the switches open", r.power.network_rule);
   if (over(Maybe(r.grid.facility.peak_w), limits.facility_w)) return "facility power";
+  for (const PlanObjective objective : objectives)
+    if (!objective_value(objective, r)) return choice_name(objective) + " unknown";
   return "";
 }
+
+// Peaks and times of simulated plans over their estimates, the least so far: a plan that is beyond a limit even so is
+// not worth a simulation. The first guesses are below what any shipped scenario shows.
+struct LeastRatios {
+  double facility = 0.8, bus = 0.8, time = 0.95;
+};
+
+class LimitPruning {
+ public:
+  LimitPruning(const Scenario& s, const PlanLimits& limits) : s_(s), limits_(limits), fabric_(build_fabric(s.cluster)) {}
+
+  // The limit that the estimate is beyond; empty: none.
+  std::string beyond(const PlanCandidate& c) {
+    if (limits_.deadline_s && c.time_s * least_.time > *limits_.deadline_s) return "deadline";
+    if (limits_.bus_w && bus_w(c) * least_.bus > *limits_.bus_w) return "shelf power";
+    if (limits_.facility_w && facility_w(c) * least_.facility > *limits_.facility_w) return "facility power";
+    return "";
+  }
+  void learn(const PlanAnswer& a) {
+    const Result& r = a.result;
+    if (limits_.facility_w && r.power.network_w)
+      add(facility_, least_.facility, r.grid.facility.peak_w / facility_w(a.candidate));
+    if (r.power.peak_bus_w) add(bus_, least_.bus, *r.power.peak_bus_w / bus_w(a.candidate));
+    if (r.step.time_s) add(time_, least_.time, *r.step.time_s / a.candidate.step_s);
+  }
+
+ private:
+  static void add(bool& known, double& least, double ratio) {
+    least = known ? std::min(least, ratio) : ratio * 0.97;  // the next may be a little lower
+    known = true;
+  }
+  double bus_w(const PlanCandidate& c) const {
+    return c.node_w * std::min(c.plan.nodes, s_.cluster.power_delivery.nodes_per_bus);
+  }
+  double facility_w(const PlanCandidate& c) {
+    const auto [at, fresh] = network_w_.try_emplace(c.plan.nodes, 0.0);
+    if (fresh)
+      at->second = network_power_w(s_.network_rule, fabric_, place(fabric_, s_.placement, c.plan.nodes)).value_or(0);
+    return (c.plan.nodes * c.node_w + at->second) * s_.site.pue;
+  }
+  const Scenario& s_;
+  const PlanLimits& limits_;
+  const Fabric fabric_;
+  std::map<int, double> network_w_;
+  LeastRatios least_;
+  bool facility_ = false, bus_ = false, time_ = false;
+};
 
 }  // namespace
 
@@ -307,7 +372,8 @@ PlanSearch search_plans(const LoadedScenario& base, const std::vector<std::strin
   // the most pessimistic so far.
   const size_t batch = static_cast<size_t>(std::max(1, o.jobs)) * 4;
   size_t next = 0;
-  double least = 1e300, most = 0;
+  double least = std::numeric_limits<double>::infinity(), most = 0;
+  LimitPruning pruning(s, o.limits);
   std::vector<std::vector<double>> kept;
   const auto promising = [&](const PlanCandidate& c) {
     if (out.answers.size() < o.wanted) return true;
@@ -325,8 +391,13 @@ PlanSearch search_plans(const LoadedScenario& base, const std::vector<std::strin
   };
   while (next < list.size() && out.simulated < o.most_simulated) {
     std::vector<size_t> chosen;
-    for (; next < list.size() && out.simulated + chosen.size() < o.most_simulated && chosen.size() < batch; ++next)
-      if (list[next].own || promising(list[next])) chosen.push_back(next);
+    for (; next < list.size() && out.simulated + chosen.size() < o.most_simulated && chosen.size() < batch; ++next) {
+      const std::string limit = list[next].own ? "" : pruning.beyond(list[next]);
+      if (!limit.empty())
+        ++out.fallen[limit];
+      else if (list[next].own || promising(list[next]))
+        chosen.push_back(next);
+    }
     if (chosen.empty()) break;
     std::vector<PlanAnswer> answers(chosen.size());  // children end in any order; what follows does not depend on it
     stream_from_children(
@@ -351,17 +422,26 @@ PlanSearch search_plans(const LoadedScenario& base, const std::vector<std::strin
             return;
           }
           a.result = from_bytes(child.value);
+          a.beyond = broken_limit(a, o.limits, o.objectives);
           for (const PlanObjective objective : o.objectives)
-            a.values.push_back(objective_value(objective, a.result).value_or(1e300));
+            if (const Maybe value = objective_value(objective, a.result)) a.values.push_back(*value);
+          if (a.values.size() != o.objectives.size()) a.values.clear();
           const double ratio = a.result.step.time_s.value_or(a.candidate.step_s) / a.candidate.step_s;
           least = std::min(least, ratio), most = std::max(most, ratio);
-          a.beyond = broken_limit(a.result, o.limits);
         },
         {o.jobs, o.deadline_s, {}, {}});
+    for (const PlanAnswer& a : answers)
+      if (a.result.step.time_s) pruning.learn(a);
     for (PlanAnswer& a : answers) (a.beyond.empty() ? out.answers : out.beyond).push_back(std::move(a));
     sort_by_front(out.answers, [](const PlanAnswer& a) { return a.values; });
   }
-  for (; next < list.size(); ++next) out.not_simulated += promising(list[next]) ? 1 : 0;
+  for (; next < list.size(); ++next) {
+    const std::string limit = pruning.beyond(list[next]);
+    if (!limit.empty())
+      ++out.fallen[limit];
+    else
+      out.not_simulated += promising(list[next]) ? 1 : 0;
+  }
   if (most > 0) out.least_ratio = least, out.most_ratio = most;
   std::vector<std::vector<double>> values;
   for (const PlanAnswer& a : out.answers) values.push_back(a.values);

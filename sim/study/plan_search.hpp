@@ -25,6 +25,7 @@ Maybe objective_value(PlanObjective objective, const Result& result);
 // its own also zero1.
 struct PlanSpace {
   std::vector<int> nodes, gbs;
+  std::vector<int> gbs_per_node;  // or samples of the global batch for each node, in place of gbs
   std::vector<Sharding> sharding;
   bool unusual = false;  // also plans that practice avoids: pipelines inside a node with NVLink
 };
@@ -43,6 +44,7 @@ struct PlanCandidate {
   Recompute recompute = Recompute::none;
   double memory_bytes = 0;
   double step_s = 0, node_w = 0;  // estimated
+  double time_s = 0;              // steps alone, estimated
   std::vector<double> estimate;   // of each objective, comparable among candidates only
   bool own = false;               // the scenario's own plan
 };
@@ -59,6 +61,7 @@ struct PlanSearch {
   std::vector<PlanObjective> objectives;
   std::map<std::string, size_t> left_out;  // by reason
   size_t considered = 0, estimated = 0, simulated = 0;
+  std::map<std::string, size_t> fallen;    // estimated beyond a limit and not simulated, by limit
   size_t not_simulated = 0;                // estimated as well as the best and beyond the number of simulations
   std::vector<PlanAnswer> answers;         // within all limits, best first
   std::vector<PlanAnswer> beyond;          // that break a limit, best first

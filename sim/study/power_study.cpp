@@ -15,24 +15,24 @@ constexpr double kRampWindows_s[] = {1, 10, 60};  // of frequency response, of r
 std::optional<HourlyResult> hourly_view(const LoadedScenario& loaded, const PowerRun& power,
                                         const PiecewiseWatts& facility_w) {
   const SiteSeries& series = loaded.site_series;
-  if (!series.location_kg_per_kwh && !series.usd_per_kwh) return std::nullopt;
+  if (!series.location_kg_per_kwh && !series.price_per_kwh) return std::nullopt;
   const Site& site = loaded.scenario.site;
   HourlyResult r;
   if (const auto start = parse_time(loaded.scenario.run.start, parse_utc_offset(site.utc_offset))) {
     const TimedFacility f =
         facility_over_time(site, series, facility_w, power.run_begin_s, power.run_end_s, start->utc_s);
     r.start = loaded.scenario.run.start;
-    r.kg_co2e = f.kg_co2e, r.kg_co2e_market = f.kg_co2e_market, r.cost_usd = f.cost_usd;
+    r.kg_co2e = f.kg_co2e, r.kg_co2e_market = f.kg_co2e_market, r.cost_usd = f.cost;
   }
   if (series.location_kg_per_kwh) {
     const StartChoice c =
         best_start(site, series, facility_w, power.run_begin_s, power.run_end_s, StartObjective::carbon);
     r.least_carbon_start = c.start, r.least_kg_co2e = c.best.kg_co2e, r.most_kg_co2e = c.worst.kg_co2e;
   }
-  if (series.usd_per_kwh) {
+  if (series.price_per_kwh) {
     const StartChoice c =
         best_start(site, series, facility_w, power.run_begin_s, power.run_end_s, StartObjective::cost);
-    r.least_cost_start = c.start, r.least_cost_usd = c.best.cost_usd, r.most_cost_usd = c.worst.cost_usd;
+    r.least_cost_start = c.start, r.least_cost_usd = c.best.cost, r.most_cost_usd = c.worst.cost;
   }
   return r;
 }
@@ -62,17 +62,53 @@ Maybe per(Maybe joules, double count) {
   return joules && count > 0 ? Maybe(*joules / count) : std::nullopt;
 }
 
+// What a run that ends early has done by then, counted in its timeline.
+void count_until_stop(SimulatedRun& run, const Timeline& timeline, double gbs) {
+  const std::vector<Restart> restarts = std::exchange(run.restarts, {});
+  run.steps = run.evaluations = run.checkpoints = 0;
+  run.wait_s = run.checkpoint_s = run.restart_s = run.rework_s = run.spare_s = run.useful_s = 0;
+  run.failures = {};
+  PhaseKind before = PhaseKind::before;
+  for (const Phase& phase : timeline.groups.front().phases) {
+    const double length_s = std::min(phase.end_s, timeline.run_end_s) - std::max(phase.begin_s, timeline.run_begin_s);
+    if (!(length_s > 0)) continue;
+    const bool begins = phase.kind != before, whole = phase.end_s < timeline.run_end_s;
+    before = phase.kind;
+    run.steps += phase.steps;
+    if (phase.kind == PhaseKind::wait) run.wait_s += length_s;
+    if (phase.kind == PhaseKind::checkpoint) run.checkpoint_s += length_s, run.checkpoints += whole ? 1 : 0;
+    if (phase.kind == PhaseKind::evaluation && whole && begins) ++run.evaluations;
+    if (phase.kind != PhaseKind::restart) continue;
+    run.restart_s += length_s;
+    if (!begins || run.restarts.size() == restarts.size()) continue;
+    const Restart& restart = restarts[run.restarts.size()];
+    run.restarts.push_back(restart);
+    run.steps = static_cast<double>(restart.steps);
+    run.rework_s += restart.rework_s, run.spare_s += restart.spare_s;
+    ++run.failures[static_cast<size_t>(restart.kind)];
+  }
+  for (const NodeGroup& group : timeline.groups)
+    if (group.role == "evaluate")
+      for (const Phase& phase : group.phases)
+        run.evaluations += phase.kind == PhaseKind::evaluation && phase.end_s < timeline.run_end_s ? 1 : 0;
+  run.samples = run.steps * gbs;
+}
+
 }  // namespace
 
-SuppliedRun supply(const Scenario& scenario, Timeline timeline, uint64_t seed) {
+SuppliedRun supply(const Scenario& scenario, SimulatedRun& simulated, uint64_t seed) {
   SuppliedRun run;
-  run.timeline = std::move(timeline);
+  run.timeline = std::move(simulated.timeline);
   run.options.seed = seed;
   std::vector<PowerFailure> failures = scenario.run.power_failures;
   std::stable_sort(failures.begin(), failures.end(),
                    [](const PowerFailure& a, const PowerFailure& b) { return a.at < b.at; });
   for (const PowerFailure& failure : failures) {
     if (run.stopped) break;
+    if (failure.at.value() >= run.timeline.run_end_s - run.timeline.run_begin_s) {
+      run.failures.push_back("it falls after the end of the run, which goes on unchanged");
+      continue;
+    }
     FailureOutcome outcome = fail_power(scenario.cluster, run.timeline, failure, run.options);
     run.timeline = std::move(outcome.timeline);
     run.options = outcome.options;
@@ -80,11 +116,12 @@ SuppliedRun supply(const Scenario& scenario, Timeline timeline, uint64_t seed) {
     run.lost_s += outcome.lost_s;
     run.failures.push_back(outcome.text());
   }
+  if (run.stopped) count_until_stop(simulated, run.timeline, scenario.plan.gbs);
   return run;
 }
 
 GridResult grid_view(const LoadedScenario& loaded, const SuppliedRun& supplied, const PowerRun& power,
-                     const RunModel& model, const EnergyResult& energy, double network_w, double samples) {
+                     const RunModel& model, const EnergyResult& energy, double network_w, double samples, double step_s) {
   const Scenario& s = loaded.scenario;
   GridResult g;
   const PiecewiseWatts facility_w = facility_power(s.cluster, s.site, power, network_w);
@@ -105,10 +142,11 @@ GridResult grid_view(const LoadedScenario& loaded, const SuppliedRun& supplied, 
   g.facility_per_token_j = per(energy.facility_j, tokens);
 
   g.step = step_power(s.cluster.node, model.spans, model.quiet, effective_limit(s.cluster.node, std::nullopt),
-                      power.nodes.size() > 1, limiter_sees_directions(model));
+                      power.nodes.size() > 1, limiter_sees_directions(model), step_s);
   // All nodes that train swing together; losses and cooling follow in proportion.
-  const double base = s.site.pue_base == PueBase::ac ? 1 + s.cluster.power_delivery.rectifier.proportional_loss : 1;
-  g.facility.step_swing_w = (g.step.most_w() - g.step.least_w()) * s.plan.nodes * base * s.site.pue;
+  const LossLaw law = s.site.pue_base == PueBase::ac ? rectifier_law(s.cluster.power_delivery) : LossLaw{};
+  const double nodes = s.plan.nodes;
+  g.facility.step_swing_w = (law.input_w(g.step.most_w() * nodes) - law.input_w(g.step.least_w() * nodes)) * s.site.pue;
   g.hourly = hourly_view(loaded, power, facility_w);
   return g;
 }

@@ -16,12 +16,13 @@ struct SuppliedRun {
   double lost_s = 0;
 };
 
-// Throws InputError when a failure names a bus or stage that the job does not use.
-SuppliedRun supply(const Scenario& scenario, Timeline timeline, uint64_t seed);
+// Takes the timeline out of `run`. Of a run that a failure stops, the figures become those up to that moment. Throws
+// InputError when a failure names a bus or stage that the job does not use.
+SuppliedRun supply(const Scenario& scenario, SimulatedRun& run, uint64_t seed);
 
 // Throws DoesNotFit, with place and time, when a part of the supply is loaded beyond its rating, and InputError when an
 // hourly series does not cover the run. `energy` is that of window run.
 GridResult grid_view(const LoadedScenario& loaded, const SuppliedRun& supplied, const PowerRun& power,
-                     const RunModel& model, const EnergyResult& energy, double network_w, double samples);
+                     const RunModel& model, const EnergyResult& energy, double network_w, double samples, double step_s);
 
 }  // namespace tw

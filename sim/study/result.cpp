@@ -39,7 +39,8 @@ void MemoryResult::describe(Outputs<MemoryResult>& d) {
 }
 
 void Distribution::describe(Outputs<Distribution>& d) {
-  d.output("mean", &Distribution::mean, "", "run_start to run_stop, mean over the seeded runs");
+  d.output("mean", &Distribution::mean, "",
+           "run_start to run_stop, mean over the seeded runs; null where one of them did not reach its target");
   d.output("sd", &Distribution::sd, "", "its standard deviation; null for one run");
   d.output("p5", &Distribution::p5, "", "quantile 0.05");
   d.output("p50", &Distribution::p50, "", "median");
@@ -92,7 +93,9 @@ void DataResult::describe(Outputs<DataResult>& d) {
 }
 
 void SeriesResult::describe(Outputs<SeriesResult>& d) {
-  d.output("count", &SeriesResult::count, "1", "seeded runs that distributions are taken over");
+  d.output("count", &SeriesResult::count, "1",
+           "seeded runs that distributions, energies and the power of nodes are taken over");
+  d.output("finished", &SeriesResult::finished, "1", "of them reached their target");
   d.output("samples", &SeriesResult::samples, "samples", "samples trained");
   d.output("total_dc_j", &SeriesResult::total_dc_j, "J", "energy of nodes and network");
   d.output("total_ac_j", &SeriesResult::total_ac_j, "J", "energy of the AC side");
@@ -113,6 +116,9 @@ void SeriesResult::describe(Outputs<SeriesResult>& d) {
 }
 
 void RunResult::describe(Outputs<RunResult>& d) {
+  d.output("status", &RunResult::status, "",
+           "finished, or stopped: a failure of its power ended the run before its target");
+  d.output("stopped_at_s", &RunResult::stopped_at_s, "s", "when it stopped; null for a run that reached its target");
   d.output("time_to_train_s", &RunResult::time_to_train_s, "s");
   d.output("steps", &RunResult::steps, "steps", "training steps").whole();
   d.output("samples", &RunResult::samples, "samples", "samples trained").whole();
@@ -172,6 +178,7 @@ void PowerResult::describe(Outputs<PowerResult>& d) {
   d.output("shelf_headroom", &PowerResult::shelf_headroom, "1",
            "share of a power shelf's rating that is free at its peak");
   d.carried("by_rule", &PowerResult::network_w_by_rule);
+  d.carried("switches", &PowerResult::switches);
   d.carried("train_w", &PowerResult::train, "W",
             "whenever training steps run, mean over all nodes; not written, for rows of measurements");
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "power/delivery.hpp"
+#include "power/network_rule.hpp"
 #include "power/power_run.hpp"
 #include "power/ramps.hpp"
 #include "power/step_power.hpp"
@@ -74,7 +75,7 @@ struct DataResult {
 
 // What the seeded runs say together.
 struct SeriesResult {
-  int count = 1;
+  int count = 1, finished = 1;  // of them reached their target
   Spread samples, total_dc_j, total_ac_j, facility_j, kg_co2e, goodput, lost_s;
   Maybe official_dc_j, rcp_factor;
   std::string rcp_rule;  // "given", "convergence data"; empty: none
@@ -84,6 +85,8 @@ struct SeriesResult {
 };
 
 struct RunResult {
+  std::string status = "finished";  // or "stopped": before its target, by a failure of its power
+  Maybe stopped_at_s;
   Distribution time_to_train_s;
   Maybe steps, samples, evaluations, eval_s, eval_first_s, init_s, first_step_s, wait_s, checkpoint_s, lost_s,
       days_per_1T_tokens;
@@ -109,6 +112,7 @@ struct PowerResult {
   Maybe network_w, network_w_per_node;
   std::string network_rule;
   std::map<std::string, Maybe> network_w_by_rule;
+  std::vector<SwitchShare> switches;  // by the rule in force
   Maybe peak_bus_w, shelf_headroom;
   Maybe train;  // whenever training steps run, mean over all nodes
   static void describe(Outputs<PowerResult>& d);

@@ -12,6 +12,7 @@
 #include "network/process.hpp"
 #include "power/energy_window.hpp"
 #include "power/meter.hpp"
+#include "run/benchmark.hpp"
 #include "run/scoring.hpp"
 #include "run/step_source.hpp"
 
@@ -45,31 +46,52 @@ std::vector<double> values_of(const std::vector<RunSample>& samples, Member memb
   return values;
 }
 
-std::vector<RunSample> play_range(const RunSeries& series, int begin, int end) {
-  std::vector<RunSample> samples;
+double mean_of(const std::vector<double>& values) {
+  Sum sum;
+  for (const double v : values) sum.add(v);
+  return sum.value() / static_cast<double>(values.size());
+}
+
+void play_range(PlayedRuns& runs, const RunSeries& series, int begin, int end) {
   for (int i = begin; i < end; ++i) {
     SimulatedRun run = play_one(series, i);
-    const uint64_t seed = series.seed + static_cast<uint64_t>(i);
-    samples.push_back(sample_of(*series.scenario, run, supply(*series.scenario, std::move(run.timeline), seed)));
+    const SuppliedRun supplied = supply(*series.scenario, run, series.seed + static_cast<uint64_t>(i));
+    add_sample(runs, *series.scenario, run, supplied);
   }
-  return samples;
 }
 
+// The joules of the nodes, then the samples.
 static_assert(std::is_trivially_copyable_v<RunSample>);
-std::string bytes_of(const std::vector<RunSample>& samples) {
-  return {reinterpret_cast<const char*>(samples.data()), samples.size() * sizeof(RunSample)};
+std::string bytes_of(const PlayedRuns& runs) {
+  std::string out(reinterpret_cast<const char*>(runs.node_j.data()), runs.node_j.size() * sizeof(double));
+  return out.append(reinterpret_cast<const char*>(runs.samples.data()), runs.samples.size() * sizeof(RunSample));
+}
+void add_bytes(PlayedRuns& runs, const std::string& bytes) {
+  if (bytes.empty()) return;  // a piece without runs
+  std::vector<double> node_j(runs.node_j.size());
+  const size_t head = node_j.size() * sizeof(double), count = (bytes.size() - head) / sizeof(RunSample);
+  std::memcpy(node_j.data(), bytes.data(), head);
+  for (size_t i = 0; i < node_j.size(); ++i) runs.node_j[i] += node_j[i];
+  const size_t at = runs.samples.size();
+  runs.samples.resize(at + count);
+  std::memcpy(&runs.samples[at], bytes.data() + head, count * sizeof(RunSample));
 }
 
-// The submission's factor, or the scorer's rule on the samples that the runs drew.
-double rcp_factor_of(const Scenario& s, const std::vector<RunSample>& samples, std::string& rule) {
-  if (s.run.mlperf_v4_0.rcp_factor) {
-    rule = "given";
-    return *s.run.mlperf_v4_0.rcp_factor;
-  }
-  if (!s.run.convergence || samples.size() < 3) return 1;
-  rule = "convergence data";
-  return rcp_factor(reference_samples(*s.run.convergence, s.plan.gbs),
-                    olympic_mean(values_of(samples, &RunSample::target_samples), 1));
+// Runs that a score drops at each end: what the benchmark says, where that leaves any.
+int dropped(const Scenario& s, size_t runs) {
+  const Benchmark* benchmark = find_benchmark(s.benchmark);
+  const int drop = benchmark != nullptr ? benchmark->dropped_each_side : 1;
+  return runs > 2 * static_cast<size_t>(drop) ? drop : 0;
+}
+
+// The runs that a score is taken over: all but `drop` of the fastest and of the slowest.
+std::vector<RunSample> in_score(const std::vector<RunSample>& samples, int drop) {
+  if (drop == 0) return samples;
+  std::vector<ScoredRun> scored;
+  for (const RunSample& one : samples) scored.push_back({one.time_s, one.meter_dc_j, 0});
+  std::vector<RunSample> kept;
+  for (const size_t i : official_score(scored, drop, 1).in_score) kept.push_back(samples[i]);
+  return kept;
 }
 
 // From a failure until training goes on, the interval in use, and what others would give.
@@ -88,6 +110,25 @@ void fill_intervals(FailuresResult& f, const RunInputs& in, const RunModel& mode
 }
 
 }  // namespace
+
+double submission_factor(const Scenario& s, const std::vector<double>& target_samples, std::string& rule) {
+  if (s.run.mlperf_v4_0.rcp_factor) {
+    rule = "given";
+    return *s.run.mlperf_v4_0.rcp_factor;
+  }
+  const Benchmark* benchmark = find_benchmark(s.benchmark);
+  const Convergence* convergence = nullptr;
+  if (s.run.convergence)  // one draw or two say nothing of how a submission converges
+    convergence = target_samples.size() < 3 ? nullptr : &*s.run.convergence;
+  else if (benchmark != nullptr && benchmark->convergence && s.run.samples &&
+           (s.run.evaluation_interval > 0 || benchmark->offline_interval > 0) &&
+           convergence_problem(*benchmark->convergence, s.plan.gbs).empty())
+    convergence = &*benchmark->convergence;
+  if (convergence == nullptr || target_samples.empty()) return 1;
+  rule = "convergence data";
+  return rcp_factor(reference_samples(*convergence, s.plan.gbs),
+                    olympic_mean(target_samples, dropped(s, target_samples.size())));
+}
 
 double days_per_trillion_tokens(double tokens_per_s) {
   return 1e12 / tokens_per_s / 86400;
@@ -111,31 +152,38 @@ SimulatedRun play_one(const RunSeries& series, int index) {
   return run;
 }
 
-RunSample sample_of(const Scenario& s, const SimulatedRun& run, const SuppliedRun& supplied) {
+bool PlayedRuns::finished() const {
+  return std::all_of(samples.begin(), samples.end(), [](const RunSample& s) { return s.finished; });
+}
+
+void add_sample(PlayedRuns& runs, const Scenario& s, const SimulatedRun& run, const SuppliedRun& supplied) {
   const Cluster& cluster = s.cluster;
   const MlperfWindow& window = s.run.mlperf_v4_0;
   const Timeline& t = supplied.timeline;
   RunSample sample;
+  sample.finished = !supplied.stopped;
   sample.time_s = t.run_end_s - t.run_begin_s;
   sample.samples = run.samples, sample.target_samples = run.target_samples;
   sample.goodput = sample.time_s > 0 ? run.useful_s / sample.time_s : 0;
   sample.lost_s = run.rework_s + run.restart_s + supplied.lost_s;
   const JobEnergy inside = job_energy(cluster, t, supplied.options, t.run_begin_s, t.run_end_s);
   sample.nodes_dc_j = inside.nodes_dc_j, sample.rectifier_loss_j = inside.rectifier_loss_j;
+  sample.gpus_j = inside.parts.gpus;
+  for (size_t k = 0; k < kNodePartNames.size(); ++k)
+    sample.others_j[k] = inside.parts.others.at(std::string(kNodePartNames[k]));
   const double from_s = t.run_begin_s - window.meter_before.value(), to_s = t.run_end_s + window.meter_after.value();
-  sample.meter_dc_j =
-      to_s - from_s == sample.time_s
-          ? inside.nodes_dc_j
-          : job_energy(cluster, t, supplied.options, from_s, to_s).nodes_dc_j * sample.time_s / (to_s - from_s);
-  return sample;
+  const bool same = to_s - from_s == sample.time_s;
+  const JobEnergy metered = same ? inside : job_energy(cluster, t, supplied.options, from_s, to_s);
+  const double scale = same ? 1 : sample.time_s / (to_s - from_s);
+  sample.meter_dc_j = metered.nodes_dc_j * scale, sample.meter_loss_j = metered.rectifier_loss_j * scale;
+  runs.samples.push_back(sample);
+  runs.node_j.resize(inside.node_j.size());
+  size_t at = 0;
+  for (const auto& [node, joules] : inside.node_j) runs.node_j[at++] += joules;
 }
 
-std::vector<RunSample> play_series(const RunSeries& series, RunSample first, int workers) {
-  std::vector<RunSample> samples{first};
-  if (series.runs <= kShortSeries) {
-    for (const RunSample& one : play_range(series, 1, series.runs)) samples.push_back(one);
-    return samples;
-  }
+void play_series(PlayedRuns& runs, const RunSeries& series, int workers) {
+  if (series.runs <= kShortSeries) return play_range(runs, series, 1, series.runs);
   std::vector<uint64_t> seeds;
   for (int k = 0; k < kPools; ++k) seeds.push_back(series.seed + static_cast<uint64_t>(k));
   fill_pools(*series.model, *series.engine, seeds, *series.pools);
@@ -145,31 +193,36 @@ std::vector<RunSample> play_series(const RunSeries& series, RunSample first, int
   ChildOptions children;
   children.jobs = workers;
   const auto answers = in_children(
-      kPieces, [&](size_t piece) { return bytes_of(play_range(series, begin_of(piece), begin_of(piece + 1))); },
+      kPieces,
+      [&](size_t piece) {
+        PlayedRuns own;
+        play_range(own, series, begin_of(piece), begin_of(piece + 1));
+        return bytes_of(own);
+      },
       children);
   for (const ChildResult& answer : answers) {
     rethrow(answer);
-    const size_t count = answer.value.size() / sizeof(RunSample);
-    const size_t at = samples.size();
-    samples.resize(at + count);
-    if (count > 0) std::memcpy(&samples[at], answer.value.data(), count * sizeof(RunSample));
+    add_bytes(runs, answer.value);
   }
-  return samples;
 }
 
-Distribution time_distribution(const std::vector<RunSample>& samples, double rcp_factor) {
-  const Spread s = spread_of(values_of(samples, &RunSample::time_s));
+Distribution time_distribution(const Scenario& scenario, const PlayedRuns& runs, double rcp_factor) {
   Distribution d;
+  if (!runs.finished()) return d;
+  const std::vector<RunSample>& samples = runs.samples;
+  const Spread s = spread_of(values_of(samples, &RunSample::time_s));
   d.mean = s.mean, d.sd = s.sd, d.p5 = s.p5, d.p50 = s.p50, d.p95 = s.p95;
-  // The rule of MLPerf drops the fastest and the slowest; with fewer than three runs there is nothing to drop.
-  d.olympic = samples.size() < 3 ? *s.mean : olympic_mean(values_of(samples, &RunSample::time_s), 1);
+  d.olympic = olympic_mean(values_of(samples, &RunSample::time_s), dropped(scenario, samples.size()));
   d.official = *d.olympic * rcp_factor;
   return d;
 }
 
-SeriesResult series_result(const Scenario& s, const std::vector<RunSample>& samples, Maybe network_w) {
+SeriesResult series_result(const Scenario& s, const PlayedRuns& runs, Maybe network_w) {
+  const std::vector<RunSample>& samples = runs.samples;
   SeriesResult r;
   r.count = static_cast<int>(samples.size());
+  r.finished = static_cast<int>(
+      std::count_if(samples.begin(), samples.end(), [](const RunSample& one) { return one.finished; }));
   std::vector<double> dc, ac, facility, kg;
   std::vector<ScoredRun> scored;
   for (const RunSample& one : samples) {
@@ -178,8 +231,8 @@ SeriesResult series_result(const Scenario& s, const std::vector<RunSample>& samp
     power.nodes_dc_j = one.nodes_dc_j, power.rectifier_loss_j = one.rectifier_loss_j;
     const EnergyWindow window = run_window(power, network_w);
     const FacilityEnergy building = facility_energy(s.site, window);
-    dc.push_back(window.total_dc_j.value_or(window.nodes_dc_j));
-    ac.push_back(window.total_ac_j.value_or(window.nodes_dc_j + window.rectifier_loss_j));
+    if (window.total_dc_j) dc.push_back(*window.total_dc_j);
+    if (window.total_ac_j) ac.push_back(*window.total_ac_j);
     if (building.facility_j) facility.push_back(*building.facility_j);
     if (building.kg_co2e) kg.push_back(*building.kg_co2e);
     scored.push_back({one.time_s, one.meter_dc_j, network_w.value_or(0)});
@@ -187,10 +240,12 @@ SeriesResult series_result(const Scenario& s, const std::vector<RunSample>& samp
   r.samples = spread_of(values_of(samples, &RunSample::samples));
   r.total_dc_j = spread_of(dc), r.total_ac_j = spread_of(ac), r.facility_j = spread_of(facility);
   r.kg_co2e = spread_of(kg);
-  r.goodput = spread_of(values_of(samples, &RunSample::goodput));
   r.lost_s = spread_of(values_of(samples, &RunSample::lost_s));
-  r.rcp_factor = rcp_factor_of(s, samples, r.rcp_rule);
-  if (samples.size() >= 3) r.official_dc_j = official_score(scored, 1, *r.rcp_factor).energy_j;
+  if (!runs.finished()) return r;  // no score, and no time whose scatter would say how sure it is
+  r.goodput = spread_of(values_of(samples, &RunSample::goodput));
+  r.rcp_factor = submission_factor(s, values_of(samples, &RunSample::target_samples), r.rcp_rule);
+  if (const int drop = dropped(s, samples.size()); drop > 0 && network_w)
+    r.official_dc_j = official_score(scored, drop, *r.rcp_factor).energy_j;
   const Spread time = spread_of(values_of(samples, &RunSample::time_s));
   if (time.sd && *time.mean > 0) {
     const auto n = static_cast<double>(samples.size());
@@ -203,6 +258,49 @@ SeriesResult series_result(const Scenario& s, const std::vector<RunSample>& samp
   return r;
 }
 
+EnergyWindow mean_window(const PlayedRuns& runs, Maybe network_w) {
+  PowerRun mean;
+  mean.run_end_s = mean_of(values_of(runs.samples, &RunSample::time_s));
+  mean.nodes_dc_j = mean_of(values_of(runs.samples, &RunSample::nodes_dc_j));
+  mean.rectifier_loss_j = mean_of(values_of(runs.samples, &RunSample::rectifier_loss_j));
+  return run_window(mean, network_w);
+}
+
+EnergyWindow mean_mlperf_window(const Scenario& scenario, const PlayedRuns& runs, Maybe network_w, double rcp_factor) {
+  const std::vector<RunSample> kept = in_score(runs.samples, dropped(scenario, runs.samples.size()));
+  PowerRun mean;
+  mean.run_end_s = mean_of(values_of(kept, &RunSample::time_s)) * rcp_factor;
+  mean.nodes_dc_j = mean_of(values_of(kept, &RunSample::meter_dc_j)) * rcp_factor;
+  mean.rectifier_loss_j = mean_of(values_of(kept, &RunSample::meter_loss_j)) * rcp_factor;
+  EnergyWindow window = run_window(mean, network_w);
+  window.rcp_factor = rcp_factor;
+  return window;
+}
+
+void take_means(Result& r, const PlayedRuns& runs) {
+  const auto n = static_cast<double>(runs.samples.size());
+  const double time_s = mean_of(values_of(runs.samples, &RunSample::time_s));
+  if (r.run.days) r.run.days = time_s / 86400;
+  for (auto& [name, joules] : r.grid.parts_j) joules = 0;
+  for (const RunSample& one : runs.samples) {
+    for (const auto& [name, activity] : Choices<Activity>::table())
+      if (one.gpus_j[activity] > 0) r.grid.parts_j["gpu_" + name] += one.gpus_j[activity] / n;
+    for (size_t k = 0; k < kNodePartNames.size(); ++k)
+      r.grid.parts_j[std::string(kNodePartNames[k])] += one.others_j[k] / n;
+  }
+  if (runs.node_j.size() != r.power.per_node.size() || runs.node_j.empty()) return;
+  Sum watts;
+  for (size_t i = 0; i < runs.node_j.size(); ++i) {
+    NodePowerResult& node = r.power.per_node[i];
+    node.dc_j = runs.node_j[i] / n;
+    if (time_s > 0) node.mean_w = node.dc_j / time_s;
+    watts.add(node.mean_w);
+    r.power.min = i == 0 ? node.mean_w : std::min(*r.power.min, node.mean_w);
+    r.power.max = i == 0 ? node.mean_w : std::max(*r.power.max, node.mean_w);
+  }
+  r.power.mean = watts.value() / static_cast<double>(runs.node_j.size());
+}
+
 RunResult run_result(const Scenario& s, const RunInputs& in, const RunModel& model, const SimulatedRun& run,
                      const SuppliedRun& supplied, const StepResult& step) {
   RunResult r;
@@ -213,13 +311,15 @@ RunResult run_result(const Scenario& s, const RunInputs& in, const RunModel& mod
   r.checkpoint_s = run.checkpoint_s;
   r.lost_s = run.rework_s + run.restart_s + supplied.lost_s;
   const double time_s = supplied.timeline.run_end_s - supplied.timeline.run_begin_s;
-  r.goodput = time_s > 0 ? Maybe(run.useful_s / time_s) : std::nullopt;
   r.slow_s = run.slow_s;
-  r.days = time_s / 86400;
+  if (supplied.stopped)
+    r.status = "stopped", r.stopped_at_s = time_s;
+  else
+    r.days = time_s / 86400, r.goodput = time_s > 0 ? Maybe(run.useful_s / time_s) : std::nullopt;
   if (step.tokens_per_s) {
     r.days_per_1T_tokens = days_per_trillion_tokens(*step.tokens_per_s);
     r.tokens = run.samples * static_cast<double>(s.training->sequence);
-    if (*r.tokens > 0) r.days_per_1T_tokens_effective = time_s / *r.tokens * 1e12 / 86400;
+    if (*r.tokens > 0 && r.days) r.days_per_1T_tokens_effective = time_s / *r.tokens * 1e12 / 86400;
   }
   if (s.run.checkpoints) {
     const CheckpointCost cost = checkpoint_cost(in.step, *s.run.checkpoints);

@@ -9,6 +9,8 @@
 #include "core/text.hpp"
 #include "facility/facility.hpp"
 #include "power/check_power.hpp"
+#include "power/network_rule.hpp"
+#include "run/benchmark.hpp"
 #include "study/what_if_accelerator.hpp"
 #include "topology/fabric.hpp"
 
@@ -20,7 +22,8 @@ std::vector<Activity> used_activities(const Scenario& s) {
   using A = Activity;
   std::vector<Activity> used{A::idle, A::context, A::spin, A::collective};
   if (s.workload) {
-    for (const auto* mix : {&s.workload->activities, &s.workload->fixed_activities})
+    for (const auto* mix :
+         {&s.workload->activities, &s.workload->fixed_activities, &s.workload->evaluation_activities})
       for (const auto& [name, activity] : Choices<Activity>::table())
         if (mix->count(name) > 0) used.push_back(activity);
     return used;
@@ -85,6 +88,21 @@ void check_run(Scenario& s, const ReadContext& at, const ReadContext& plan) {
   }
 }
 
+// A rule that the scenario names must be defined for its fabric; the cluster's own gives way to one that is.
+void choose_rule(Scenario& s, const ReadContext& at) {
+  const FabricType& type = s.cluster.fabric;
+  if (!s.network_rule) {
+    s.network_rule = rule_defined(type.network_rule, type) ? type.network_rule : NetworkRule::as_stated;
+  } else if (!rule_defined(*s.network_rule, type)) {
+    std::string others;
+    for (const auto& [name, rule] : Choices<NetworkRule>::table())
+      if (rule_defined(rule, type)) others += (others.empty() ? "" : ", ") + name;
+    at.fault(fmt::format("{} is undefined for a fabric of kind {}{}", choice_name(*s.network_rule), type.kind,
+                         type.spines > 0 ? "" : " without spines"),
+             others);
+  }
+}
+
 // Everything that one value cannot tell by itself: what belongs together, what divides, what fits the cluster.
 void check_scenario(Scenario& s, const ReadContext& root) {
   if (s.network.has_value() == s.workload.has_value())
@@ -110,7 +128,8 @@ void check_scenario(Scenario& s, const ReadContext& root) {
     std::vector<std::string> known;
     for (const auto& entry : Choices<Activity>::table()) known.push_back(entry.first);
     for (const auto& [key, mix] : {std::pair{"activities", &s.workload->activities},
-                                   std::pair{"fixed_activities", &s.workload->fixed_activities}}) {
+                                   std::pair{"fixed_activities", &s.workload->fixed_activities},
+                                   std::pair{"evaluation_activities", &s.workload->evaluation_activities}}) {
       double sum = 0;
       const ReadContext at = root.at("workload").at(key);
       for (const auto& [name, share] : *mix) {
@@ -123,10 +142,15 @@ void check_scenario(Scenario& s, const ReadContext& root) {
     if (s.plan.pp * s.plan.cp * s.plan.ep != 1)
       plan.fault("a profiled workload is data parallel only", "pp = cp = ep = 1; tp accelerators may share a sample");
   }
+  if (!s.benchmark.empty() && find_benchmark(s.benchmark) == nullptr)
+    root.at("benchmark")
+        .fault(fmt::format("unknown benchmark \"{}\"", printable(s.benchmark)),
+               suggest(s.benchmark, benchmark_names()));
   check_run(s, root.at("run"), plan);
   check_power(s.cluster, used_activities(s), root.at("cluster"));
   const size_t before = root.faults->size();
   check_fabric(s.cluster, root.at("cluster"));
+  choose_rule(s, root.at("network_rule"));
   const int own_nodes = s.plan.nodes + s.plan.evaluation_nodes;
   check_placement(s.placement, s.cluster.nodes(), own_nodes, root.at("placement"));
   if (root.faults->size() == before && problem.empty())
@@ -195,9 +219,11 @@ void Scenario::describe(Description<Scenario>& d) {
   d.optional("placement", &Scenario::placement, "which nodes of the cluster the job gets (default: the first)");
   d.optional("jobs", &Scenario::jobs, "other jobs on the same fabric");
   d.optional("traffic", &Scenario::traffic, "storage or background traffic on the same fabric");
-  d.optional("network_rule", &Scenario::network_rule, "how switch power is apportioned to the job");
+  d.optional("network_rule", &Scenario::network_rule,
+             "how switch power is apportioned to the job (default: as the cluster's fabric block says)");
   d.optional("reference", &Scenario::reference, "what was measured");
-  d.optional("benchmark", &Scenario::benchmark, "the MLPerf Training benchmark that this is, for logs in its form");
+  d.optional("benchmark", &Scenario::benchmark,
+             "the MLPerf Training benchmark that this is (models/benchmarks), for its scores and logs in its form");
 }
 
 }  // namespace tw

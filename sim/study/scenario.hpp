@@ -8,8 +8,6 @@
 #include "core/describe.hpp"
 #include "facility/hourly_series.hpp"
 #include "facility/site.hpp"
-#include "power/network_rule.hpp"
-#include "run/benchmark.hpp"
 #include "run/run_plan.hpp"
 #include "study/neighbours.hpp"
 #include "topology/cluster.hpp"
@@ -48,9 +46,9 @@ struct Scenario {
   NodePlacement placement;
   std::vector<NeighbourJob> jobs;
   std::vector<BackgroundTraffic> traffic;
-  NetworkRule network_rule = NetworkRule::as_published;
+  std::optional<NetworkRule> network_rule;  // of a loaded scenario always there: its own, or its cluster's
   Reference reference;
-  std::optional<Benchmark> benchmark;
+  std::string benchmark;  // of models/benchmarks; empty: none
   static void describe(Description<Scenario>& d);
 };
 

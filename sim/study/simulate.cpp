@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <utility>
 
 #include "facility/facility.hpp"
 #include "network/busy_engine.hpp"
+#include "network/metered_engine.hpp"
 #include "network/process.hpp"
 #include "power/energy_window.hpp"
 #include "power/meter.hpp"
@@ -13,7 +16,6 @@
 #include "power/power_run.hpp"
 #include "run/run_model.hpp"
 #include "step/shape_warnings.hpp"
-#include "study/result.hpp"
 #include "study/fitting_plans.hpp"
 #include "study/power_study.hpp"
 #include "study/reference_rows.hpp"
@@ -55,6 +57,18 @@ MemoryResult memory_of(const Scenario& s) {
   return r;
 }
 
+// Visits of stages by micro-batches in one step: each is an event.
+constexpr double kMostVisits = 2e7;
+
+void check_size(const Scenario& s, int replicas) {
+  const double visits = 2.0 * s.plan.ga() * s.plan.pp * s.plan.vp * replicas;
+  if (s.network && visits > kMostVisits)
+    throw DoesNotFit(fmt::format(
+        "{}: a step of {} micro-batches is {:.2g} visits of stages; at most {:.0g} are simulated: a larger micro-batch "
+        "or a smaller global batch",
+        s.name, s.plan.ga(), visits, kMostVisits));
+}
+
 double sample_tokens(const Scenario& s) {
   return s.training ? static_cast<double>(s.training->sequence) : 1;
 }
@@ -67,9 +81,10 @@ StepResult step_of(const Scenario& s, const SimulatedRun& run) {
   if (s.network) {
     r.tokens_per_s = *r.samples_per_s * sample_tokens(s);
     const Accelerator& a = s.cluster.node.accelerator;
-    const double peak = s.training->precision == Precision::fp8 ? a.peak_fp8.value() : a.peak_bf16.value();
+    const FlopRate peaks[] = {a.peak_fp32, a.peak_bf16, a.peak_fp8};  // by Precision
+    const double peak = peaks[static_cast<size_t>(s.training->precision)].value();
     const double gpus = static_cast<double>(s.plan.nodes) * s.cluster.node.gpus;
-    r.mfu = model_flops_per_sample(*s.network, *s.training) * *r.samples_per_s / (gpus * peak);
+    if (peak > 0) r.mfu = model_flops_per_sample(*s.network, *s.training) * *r.samples_per_s / (gpus * peak);
   }
   return r;
 }
@@ -82,36 +97,114 @@ EnergyResult energy_of(const EnergyWindow& w, const FacilityEnergy& f) {
   return r;
 }
 
+// The job, with what its step puts on the cables, and its neighbours, with theirs.
+std::vector<NetworkJob> network_jobs(const Scenario& s, const Fabric& fabric, const std::vector<int>& nodes,
+                                     const StepNetwork& network, const network::MeteredEngine& meter) {
+  std::vector<NetworkJob> jobs{{nodes, std::vector<double>(fabric.cables.size(), 0)}};
+  for (const NeighbourJob& job : s.jobs)
+    jobs.push_back({place_named(fabric, job.nodes), std::vector<double>(fabric.cables.size(), 0)});
+  for (size_t c = 0; c < network.classes.size(); ++c) {
+    const auto other = std::find(network.others.begin(), network.others.end(), static_cast<int>(c));
+    const auto j = other == network.others.end() ? 0 : static_cast<size_t>(other - network.others.begin()) + 1;
+    if (j >= jobs.size()) continue;  // background traffic belongs to no job
+    for (const network::LinkUse& use : network.classes[c].uses) {
+      const auto link = static_cast<size_t>(use.link);
+      if (link < network.link_ids.size() && network.link_ids[link] < fabric.cable_links())
+        jobs[j].cable_Bps[static_cast<size_t>(network.link_ids[link] / 2)] += use.weight * meter.rate_Bps(c);
+    }
+  }
+  return jobs;
+}
+
 void fill_power(Result& r, const Scenario& s, const PowerRun& power, const Fabric& fabric,
-                const std::vector<int>& nodes) {
+                const std::vector<NetworkJob>& jobs) {
   PowerResult& p = r.power;
   p.mean = power.mean_w, p.min = power.min_w, p.max = power.max_w, p.steady = power.steady_w, p.idle = power.idle_w;
   p.train = power.train_w;
   p.wait = power.wait_w, p.evaluation = power.evaluation_w, p.gpu_steady = power.gpu_steady_w;
   for (const NodePowerRun& n : power.nodes)
     p.per_node.push_back({fabric.vertices[static_cast<size_t>(n.node)].name, n.mean_w, n.peak_w, n.dc_j});
-  p.network_rule = choice_name(s.network_rule);
-  p.network_w_by_rule = network_power_by_rule(fabric, nodes);
+  p.network_rule = choice_name(*s.network_rule);
+  p.network_w_by_rule = network_power_by_rule(fabric, jobs);
+  p.switches = apportion(*s.network_rule, fabric, jobs).value().front();
   p.network_w = p.network_w_by_rule[p.network_rule];
-  if (p.network_w) p.network_w_per_node = *p.network_w / static_cast<double>(nodes.size());
+  p.network_w_per_node = *p.network_w / static_cast<double>(jobs.front().nodes.size());
   p.peak_bus_w = power.peak_bus_w;
   p.shelf_headroom = power.headroom_share;
 }
 
-void warn_about(Result& r, const Scenario& s) {
+// Amounts in another currency than dollars stand under names that say so.
+void move_cost(Result& r, const LoadedScenario& loaded) {
+  const std::optional<Price>& price = loaded.scenario.site.price;
+  std::string currency = price ? price->currency : loaded.site_series.currency;
+  if (currency.empty() || currency == "USD") return;
+  for (char& c : currency) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const auto move = [&](const std::string& name, Maybe& amount) {
+    if (amount) r.cost[name + "_" + currency] = std::exchange(amount, std::nullopt);
+  };
+  move("energy", r.cost["energy_usd"]);
+  if (!r.grid.hourly) return;
+  move("hourly", r.grid.hourly->cost_usd);
+  move("hourly_least", r.grid.hourly->least_cost_usd);
+  move("hourly_most", r.grid.hourly->most_cost_usd);
+}
+
+void warn_about_site(Result& r, const LoadedScenario& loaded, const PowerRun& power) {
+  const Site& site = loaded.scenario.site;
+  if (!site.price && !loaded.site_series.price_per_kwh)
+    r.warnings.push_back(fmt::format("{} has no price of energy: no cost is given", site.name));
+  const auto start = parse_time(loaded.scenario.run.start, parse_utc_offset(site.utc_offset));
+  for (std::string& remark :
+       series_remarks(site, loaded.site_series, start ? std::optional(start->utc_s) : std::nullopt, power.duration_s()))
+    r.warnings.push_back(std::move(remark));
+  // A PUE covers all that is lost between the grid and its base; what the stages lose by their own data must fit in.
+  if (!r.grid.grid_j || !r.energy.facility_j) return;
+  const double fed_j = *r.grid.grid_j + r.energy.network_j.value_or(0);
+  if (*r.energy.facility_j < fed_j * (1 - 1e-9))
+    r.warnings.push_back(
+        fmt::format("the building takes {:.4g} kWh by its PUE of {}, less than the {:.4g} kWh that nodes, network and "
+                    "the losses of "
+                    "the power delivery take: PUE and losses do not belong together",
+                    *r.energy.facility_j / joules_per_kwh, site.pue, fed_j / joules_per_kwh));
+}
+
+void warn_about(Result& r, const LoadedScenario& loaded, const PowerRun& power) {
+  const Scenario& s = loaded.scenario;
+  warn_about_site(r, loaded, power);
   const Accelerator& a = s.cluster.node.accelerator;
   if (!a.transferred_from.empty())
     r.warnings.push_back(
         fmt::format("{}: efficiencies are transferred from {}, not measured", a.name, a.transferred_from));
   for (const std::string& what : r.grid.failures) r.warnings.push_back("power failure: " + what);
-  if (r.grid.stopped)
-    r.warnings.push_back("the job stopped before its target; its time and energy are those up to that moment");
+  const HostNoise& noise = s.cluster.hosts.noise;
+  if (s.plan.nodes > 1 && noise.host_sigma <= 0 && noise.device_sigma <= 0 && noise.stalls_per_hour <= 0)
+    r.warnings.push_back(
+        fmt::format("{}: its hosts have no noise, so steps of many nodes come out too short", s.cluster.name));
+  if (*s.network_rule != s.cluster.fabric.network_rule &&
+      !rule_defined(s.cluster.fabric.network_rule, s.cluster.fabric))
+    r.warnings.push_back(fmt::format("network power by {}: the cluster's rule, {}, is undefined for this fabric",
+                                     choice_name(*s.network_rule), choice_name(s.cluster.fabric.network_rule)));
+  if (r.run.stopped_at_s)
+    r.warnings.push_back(fmt::format(
+        "the job stopped at {:.4g} s, before its target, after {:.0f} of {:.0f} samples: it has no time to train; its "
+        "energy is that up to then",
+        *r.run.stopped_at_s, r.run.samples.value_or(0), r.run.target_samples.value_or(0)));
+  if (r.series_of_runs.finished < r.series_of_runs.count)
+    r.warnings.push_back(fmt::format("{} of {} runs stopped before their target: together they have no time to train",
+                                     r.series_of_runs.count - r.series_of_runs.finished, r.series_of_runs.count));
   // The law between cap and speed is fitted at one limit; nothing was measured below it.
   if (a.board_limit < a.power.fitted_limit)
     r.warnings.push_back(fmt::format(
         "time and power under a cap of {} are an estimate: kernels lengthen with the dynamic power that is left to the "
         "-{:.2f}, fitted on burst against sustained rates at {}",
         to_text(a.board_limit), a.power.throttle_exponent, to_text(a.power.fitted_limit)));
+  if (const double mfu = r.step.mfu.value_or(0); mfu > 1)
+    r.warnings.push_back(fmt::format(
+        "an MFU of {:.2f} cannot be: the peaks of {} and its measured kernels do not belong together", mfu, a.name));
+  if (s.network && s.plan.tp > s.cluster.node.gpus * s.cluster.node.nvlink.nodes)
+    r.warnings.push_back(fmt::format("tensor parallelism of {} leaves the NVLink domain of {} GPUs: every layer waits "
+                                     "for the fabric",
+                                     s.plan.tp, s.cluster.node.gpus * s.cluster.node.nvlink.nodes));
   if (s.network && s.network->layers % (s.plan.pp * s.plan.vp) != 0)
     r.warnings.push_back(
         fmt::format("{} layers do not divide into {} chunks: uneven stages", s.network->layers, s.plan.pp * s.plan.vp));
@@ -143,55 +236,67 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   if (s.run.checkpoints) check_capacity(run_inputs(s).step, *s.run.checkpoints, s.name);
   RunInputs in = run_inputs(s);
   const int replicas = options.level >= 2 && s.network ? s.plan.dp : 1;
+  check_size(s, replicas);
   const Fabric fabric = build_fabric(s.cluster);
   // The nodes that train, then those that only evaluate.
   const std::vector<int> placed = place(fabric, s.placement, s.plan.nodes + s.plan.evaluation_nodes);
-  if (placed.size() > 1) in.switches = static_cast<double>(switch_use(fabric, placed).size());
+  in.switches = static_cast<double>(switches_reached(fabric, {placed, {}}).size());
   const Neighbours others{s.jobs, s.traffic};
   StepNetwork network = build_step_network(in.step, fabric, {placed.begin(), placed.begin() + s.plan.nodes}, replicas,
                                            neighbour_loads(others, fabric));
   const std::vector<network::Neighbour> neighbours = neighbours_of(others, network);
   const auto links = network.classes.empty() ? network::isolated_engine(network.links, network.classes)
                                              : network::open_engine(network.links, network.classes);
-  network::BusyEngine shared(*links, neighbours);
-  network::Engine* const engine = neighbours.empty() ? links.get() : static_cast<network::Engine*>(&shared);
+  network::MeteredEngine metered(*links, network.classes.size());
+  network::BusyEngine shared(metered, neighbours);
+  network::Engine* const engine = neighbours.empty() ? static_cast<network::Engine*>(&metered) : &shared;
   double alone_s = 0;
   if (!neighbours.empty()) {
     shared.let_neighbours_run(false);
     alone_s = build_run_model(in, *engine, network, options.level).quiet.time_s;
     shared.let_neighbours_run(true);
   }
+  metered.reset();
   const RunModel model = build_run_model(in, *engine, network, options.level);
+  const std::vector<NetworkJob> jobs = network_jobs(s, fabric, placed, network, metered);
   if (!neighbours.empty())
     r.jobs = job_results(s.name, alone_s, model.quiet.time_s, neighbours, shared.turns(), network, fabric);
   const int runs = options.runs > 0 ? options.runs : planned_runs(s.run);
   NoisePools pools;
   const RunSeries whole{&s, &in, &model, engine, &placed, options.seed, runs, &pools};
   SimulatedRun run = play_one(whole, 0);
-  const SuppliedRun supplied = supply(s, std::move(run.timeline), options.seed);
+  const SuppliedRun supplied = supply(s, run, options.seed);
 
   r.step = step_of(s, run);
   r.run = run_result(s, in, model, run, supplied, r.step);
   const PowerRun power = integrate_power(s.cluster, supplied.timeline, supplied.options);
-  std::vector<int> nodes;
-  for (const NodeGroup& g : supplied.timeline.groups) nodes.insert(nodes.end(), g.nodes.begin(), g.nodes.end());
-  fill_power(r, s, power, fabric, nodes);
-  const EnergyWindow window = run_window(power, r.power.network_w);
+  fill_power(r, s, power, fabric, jobs);
   const MlperfWindow& m = s.run.mlperf_v4_0;
-  // All runs, the first one included; times and scores of the result are taken over them.
-  const std::vector<RunSample> samples = play_series(whole, sample_of(s, run, supplied), options.workers);
-  r.series_of_runs = series_result(s, samples, r.power.network_w);
+  // All runs, the first one included: times, scores, energies and the power of nodes are taken over them.
+  PlayedRuns played;
+  add_sample(played, s, run, supplied);
+  play_series(played, whole, options.workers);
+  const bool several = played.samples.size() > 1;
+  r.series_of_runs = series_result(s, played, r.power.network_w);
   const double rcp = r.series_of_runs.rcp_factor.value_or(1);
-  r.run.time_to_train_s = time_distribution(samples, rcp);
-  const EnergyWindow scored =
-      mlperf_window(s.cluster, power, r.power.network_w, m.meter_before.value(), m.meter_after.value(), rcp);
-  const FacilityEnergy facility = facility_energy(s.site, window), scored_facility = facility_energy(s.site, scored);
+  r.run.time_to_train_s = time_distribution(s, played, rcp);
+  const EnergyWindow window = several ? mean_window(played, r.power.network_w) : run_window(power, r.power.network_w);
+  const FacilityEnergy facility = facility_energy(s.site, window);
   r.energy = energy_of(window, facility);
-  r.energy_mlperf_v4_0 = energy_of(scored, scored_facility);
-  r.carbon = {facility.kg_co2e, scored_facility.kg_co2e, s.site.carbon_intensity.value() * joules_per_kwh};
-  r.cost["energy_usd"] = facility.cost_usd;
-  r.grid = grid_view(loaded, supplied, power, model, r.energy, r.power.network_w.value_or(0), run.samples);
+  r.carbon = {facility.kg_co2e, {}, s.site.carbon_intensity.value() * joules_per_kwh};
+  if (played.finished()) {
+    const EnergyWindow scored =
+        several ? mean_mlperf_window(s, played, r.power.network_w, rcp)
+                : mlperf_window(s.cluster, power, r.power.network_w, m.meter_before.value(), m.meter_after.value(), rcp);
+    const FacilityEnergy scored_facility = facility_energy(s.site, scored);
+    r.energy_mlperf_v4_0 = energy_of(scored, scored_facility);
+    r.carbon.kg_co2e_mlperf_v4_0 = scored_facility.kg_co2e;
+  }
+  r.cost["energy_usd"] = facility.cost;
+  r.grid = grid_view(loaded, supplied, power, model, r.energy, r.power.network_w.value_or(0),
+                     r.series_of_runs.samples.mean.value_or(run.samples), run.step_s);
   if (facility.kg_co2e_market) r.grid.kg_co2e_market = facility.kg_co2e_market;
+  if (several) take_means(r, played);
   // A figure needs no more than some ten thousand readings, however long the run.
   Meter meter = dc_meter;
   meter.interval_s = std::max(meter.interval_s, (power.run_end_s - power.run_begin_s) / 50000);
@@ -199,7 +304,8 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   r.series = {series.time_s, series.mean_w, series.p5_w, series.p95_w, series.p50_w};
   r.timeline = supplied.timeline;
   r.power_options = supplied.options;
-  warn_about(r, s);
+  move_cost(r, loaded);
+  warn_about(r, loaded, power);
   for (std::string& warning : run_warnings(s, r, run)) r.warnings.push_back(std::move(warning));
   for (std::string& warning : shape_warnings(in.step)) r.warnings.push_back(std::move(warning));
   fill_reference(r, s.reference);
@@ -219,6 +325,9 @@ std::vector<Outcome> simulate_all(const std::vector<LoadedScenario>& scenarios, 
     Outcome o;
     if (answers[i].error.empty()) {
       o.result = from_bytes(answers[i].value);
+      // Its row says so, and so does the exit code.
+      if (o.result.series_of_runs.finished < o.result.series_of_runs.count)
+        o.exit_code = static_cast<int>(ExitCode::simulation_failed);
     } else {
       o.result.scenario = scenarios[i].scenario.name;
       o.result.error = answers[i].error;

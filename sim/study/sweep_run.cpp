@@ -59,10 +59,18 @@ std::vector<std::string> overrides_of(const LoadedStudy& study, const StudyPoint
   return set;
 }
 
+// A result that comes from a child, and whether its runs reached their target.
+constexpr char kFinished = '+', kStopped = '-';
+
 StudyRow row_of(const LoadedStudy& study, size_t index, ChildResult&& r) {
   StudyPoint point = study.point(index);
   StudyRow row{index, point.seed, std::move(point.values), "done", static_cast<int>(r.code), r.error, r.value};
-  if (r.error.empty()) return row;
+  if (r.error.empty()) {
+    if (row.result.front() == kStopped)
+      row.status = "stopped", row.error = "the run stopped before its target: it has no time to train";
+    row.result.erase(0, 1);
+    return row;
+  }
   const auto skips = [&](StudySkip what) {
     return std::find(study.study.skip.begin(), study.study.skip.end(), what) != study.study.skip.end();
   };
@@ -81,6 +89,8 @@ SweepTotals totals_of(const SweepStore& store, size_t points, size_t before) {
     worst = std::max(worst, r.code);
     if (r.status == "done")
       ++t.done;
+    else if (r.status == "stopped")
+      ++t.stopped;
     else if (r.status == "skipped")
       ++t.skipped;
     else if (r.code == 2 || r.code == 3)
@@ -88,7 +98,7 @@ SweepTotals totals_of(const SweepStore& store, size_t points, size_t before) {
     else
       ++t.broken;
   });
-  t.code = t.broken > 0 || (t.done == 0 && t.refused > 0) ? worst : 0;
+  t.code = t.broken > 0 || (t.done + t.stopped == 0 && t.refused > 0) ? worst : 0;
   return t;
 }
 
@@ -161,7 +171,8 @@ SweepTotals run_sweep(const LoadedStudy& study, const std::string& folder, const
     Faults faults;
     const LoadedScenario scenario = load_scenario(study.scenario_file, overrides_of(study, point), faults);
     faults.throw_if_any();
-    return options.to_json(simulate(scenario, {point.seed, study.study.runs, study.study.level}));
+    const Result r = simulate(scenario, {point.seed, study.study.runs, study.study.level});
+    return (r.series_of_runs.finished < r.series_of_runs.count ? kStopped : kFinished) + options.to_json(r);
   };
   const auto taken = [&](size_t k, ChildResult&& r) {
     if (!store) store.emplace(folder);
@@ -202,11 +213,12 @@ size_t merge_sweeps(const std::vector<std::string>& folders, const std::string& 
   }
   faults.throw_if_any();
   whole.shard.clear();
-  SweepStore out(folder);
-  if (!out.about().empty() && !overwrite) {
-    out.close();
+  const std::string target = SweepStore::file_in(folder);
+  if (!overwrite && fs::exists(target, ignored) && !SweepStore(folder).about().empty())
     throw InputError({{folder, "", "holds results already", "--overwrite to begin anew, or another folder"}});
-  }
+  // What is there stays until the whole can take its place.
+  OutputFile file(target);
+  SweepStore out(file.partial(), SweepStore::OpenFile{});
   out.begin(whole);
   std::vector<std::string> hashes(whole.points);  // of the rows so far
   std::vector<StudyRow> batch;
@@ -226,6 +238,8 @@ size_t merge_sweeps(const std::vector<std::string>& folders, const std::string& 
   }
   out.add(batch);
   out.close();
+  for (const char* beside : {"-wal", "-shm"}) fs::remove(target + beside, ignored);
+  file.commit();
   return static_cast<size_t>(std::count(hashes.begin(), hashes.end(), ""));
 }
 

@@ -24,7 +24,7 @@ struct SweepOptions {
 
 struct SweepTotals {
   size_t points = 0, before = 0;  // of this shard; finished by an earlier run
-  size_t done = 0, skipped = 0, refused = 0, broken = 0;
+  size_t done = 0, stopped = 0, skipped = 0, refused = 0, broken = 0;
   int code = 0;  // see below
 };
 

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "core/error.hpp"
 
@@ -29,10 +30,17 @@ CREATE VIEW outputs AS SELECT points.point AS point, substr(t.fullkey, 3) AS nam
   FROM points, json_tree(points.result) AS t WHERE t.atom IS NOT NULL;
 )";
 
+constexpr size_t kMostPoints = 1000000;  // of a study
+
 template <class Work>
 auto guarded(const std::string& path, const Work& work) {
+  const auto damaged = [&] { return InputError({{path, "", "is damaged", "sweep --overwrite begins anew"}}); };
   try {
     return work();
+  } catch (const json::exception&) {
+    throw damaged();
+  } catch (const std::logic_error&) {  // a number that is none
+    throw damaged();
   } catch (const SQLite::Exception& e) {
     const int code = e.getErrorCode();
     std::string what = fmt::format("cannot be written ({})", e.what()), allowed;
@@ -92,7 +100,9 @@ std::string SweepStore::file_in(const std::string& folder) {
   return (fs::path(folder) / "sweep.sqlite").string();
 }
 
-SweepStore::SweepStore(const std::string& folder) : path_(file_in(folder)) {
+SweepStore::SweepStore(const std::string& folder) : SweepStore(file_in(folder), OpenFile{}) {}
+
+SweepStore::SweepStore(const std::string& file, OpenFile) : path_(file) {
   guarded(path_, [&] {
     db_ = std::make_unique<SQLite::Database>(path_, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, 10000);
     // With a log beside the file a commit costs no wait for the disk, and neither a kill nor a loss of power harms it.
@@ -120,6 +130,7 @@ StoredStudy SweepStore::about() const {
       if (key == "study") s.canonical = value;
       if (key == "columns") s.columns = json::parse(value).get<std::vector<std::string>>();
       if (key == "points") s.points = std::stoull(value);
+      if (s.points > kMostPoints) throw std::out_of_range("points");
       if (key == "shard") s.shard = value;
     }
     return s;

@@ -18,7 +18,7 @@ struct StudyRow {
   size_t point = 0;
   uint64_t seed = 1;
   std::map<std::string, std::string> values;  // changing inputs by pointer, as JSON text
-  std::string status;                         // done, skipped or failed
+  std::string status;                         // done, stopped (a run that never reached its target), skipped or failed
   int code = 0;                               // exit code that a run of this point alone would have ended with
   std::string error;
   std::string result;  // JSON of a result, or empty
@@ -53,6 +53,8 @@ class FolderLock {
 class SweepStore {
  public:
   explicit SweepStore(const std::string& folder);  // opens or creates
+  struct OpenFile {};
+  SweepStore(const std::string& file, OpenFile);
   ~SweepStore();
   SweepStore(SweepStore&&) noexcept;
 

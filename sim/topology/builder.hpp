@@ -1,4 +1,4 @@
-// What topology generators write to, and the table of generators.
+// What topology generators write to.
 #pragma once
 
 #include <string>
@@ -30,19 +30,6 @@ class FabricBuilder {
   Fabric fabric;
   std::vector<FabricFault> faults;
 };
-
-using FabricGenerator = void (*)(FabricBuilder&);
-struct FabricKind {
-  const char* name;
-  FabricGenerator generate;
-  int (*nodes)(const FabricType&);  // how many nodes the cluster has
-};
-const std::vector<FabricKind>& fabric_kinds();
-
-void generate_fat_tree(FabricBuilder& b);
-void generate_torus(FabricBuilder& b);
-void generate_dragonfly(FabricBuilder& b);
-void generate_graph(FabricBuilder& b);
 
 // Cables named by "node-3 nic 2", "leaf-0-A - spine-1" or one end; empty when nothing has that name.
 std::vector<int> cables_named(const Fabric& fabric, const std::string& name);

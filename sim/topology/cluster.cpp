@@ -19,6 +19,13 @@ std::vector<std::pair<std::string, SpineGrouping>> Choices<SpineGrouping>::table
   return {{"units", SpineGrouping::units}, {"rails", SpineGrouping::rails}};
 }
 
+std::vector<std::pair<std::string, NetworkRule>> Choices<NetworkRule>::table() {
+  return {{"as_published", NetworkRule::as_published},
+          {"as_stated", NetworkRule::as_stated},
+          {"whole_switches", NetworkRule::whole_switches},
+          {"by_load", NetworkRule::by_load}};
+}
+
 void NodeType::describe(Description<NodeType>& d) {
   d.object("node", "A compute node: accelerators, the links between them, NICs and power levels.");
   d.required("accelerator", &NodeType::accelerator, "accelerator profile");
@@ -97,43 +104,6 @@ void CableChange::describe(Description<CableChange>& d) {
   d.required("cable", &CableChange::cable,
              "\"node-3 nic 2\", \"leaf-0-A - spine-1\" (all cables between the two), or a node or switch (all of its)");
   d.required("bandwidth", &CableChange::bandwidth, "of one cable, one direction", above(0));
-}
-
-void FabricType::describe(Description<FabricType>& d) {
-  d.object("fabric", "The training network between the nodes.");
-  d.optional("kind", &FabricType::kind, "topology generator");
-  d.optional("units", &FabricType::units, "number of scalable units", between(1, 100000));
-  d.optional("nodes_per_unit", &FabricType::nodes_per_unit, "nodes in a scalable unit", between(1, 100000));
-  d.optional("leaves_per_unit", &FabricType::leaves_per_unit, "leaf switches in a scalable unit", between(0, 4096));
-  d.optional("spines", &FabricType::spines, "spine switches of the cluster", between(0, 100000));
-  d.optional("uplinks_per_leaf", &FabricType::uplinks_per_leaf, "cables from a leaf to the spines, dealt out evenly",
-             between(0, 4096));
-  d.optional("uplink_bandwidth", &FabricType::uplink_bandwidth, "bandwidth of one leaf-spine cable, one direction");
-  d.optional("wiring", &FabricType::wiring, "how the NICs of a node are spread over the leaves of its unit");
-  d.optional("routing", &FabricType::routing, "adaptive spraying over equal-cost paths, or ECMP hashing");
-  d.optional("spine_groups", &FabricType::spine_groups, "groups of spines in a fat tree of three levels",
-             between(1, 4096));
-  d.optional("spine_grouping", &FabricType::spine_grouping, "which leaves share a group of spines");
-  d.optional("cores", &FabricType::cores, "core switches above the spines; 0: two levels", between(0, 100000));
-  d.optional("uplinks_per_spine", &FabricType::uplinks_per_spine, "cables from a spine to the cores", between(0, 4096));
-  d.optional("core_bandwidth", &FabricType::core_bandwidth,
-             "bandwidth of one spine-core cable, one direction; absent: as uplink_bandwidth");
-  d.optional("dimensions", &FabricType::dimensions, "nodes along each dimension of a torus, such as [16, 16, 16]",
-             between(1, 100000));
-  d.optional("switches_per_group", &FabricType::switches_per_group, "switches of a dragonfly group (a unit)",
-             between(1, 4096));
-  d.optional("global_links_per_switch", &FabricType::global_links_per_switch,
-             "cables of a dragonfly switch to other groups", between(0, 4096));
-  d.optional("global_bandwidth", &FabricType::global_bandwidth,
-             "bandwidth of one such cable, one direction; absent: as uplink_bandwidth");
-  d.optional("graph_switches", &FabricType::graph_switches, "switches of an explicit graph");
-  d.optional("graph_cables", &FabricType::graph_cables, "cables of an explicit graph");
-  d.optional("failed", &FabricType::failed, "what is broken: switches by name, cables as in cable_changes");
-  d.optional("cable_changes", &FabricType::cable_changes, "cables that run at another speed");
-  d.required("switch", &FabricType::switches, "the switch type");
-  d.optional("link_efficiency", &FabricType::link_efficiency, "payload bandwidth over line rate", between(0.01, 1));
-  d.optional("hop_latency", &FabricType::hop_latency, "latency of one cable and the switch or adapter behind it");
-  d.optional("source", &FabricType::source, "where the numbers come from");
 }
 
 void PowerDelivery::describe(Description<PowerDelivery>& d) {

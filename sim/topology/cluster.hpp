@@ -88,6 +88,13 @@ struct Choices<SpineGrouping> {
   static std::vector<std::pair<std::string, SpineGrouping>> table();
 };
 
+// How the switches' power is apportioned to jobs; power/network_rule.hpp says what each means.
+enum class NetworkRule { as_published, as_stated, whole_switches, by_load };
+template <>
+struct Choices<NetworkRule> {
+  static std::vector<std::pair<std::string, NetworkRule>> table();
+};
+
 // A switch and a bundle of cables of an explicit graph (kind "graph").
 struct ExplicitSwitch {
   std::string name;
@@ -108,7 +115,8 @@ struct CableChange {
   static void describe(Description<CableChange>& d);
 };
 
-// The training fabric between nodes. `kind` names a generator (fabric_kinds() in builder.hpp); each uses some keys.
+// The training fabric between nodes: a union that `kind` tells apart. Each kind reads keys of its own (fabric_kind.hpp)
+// and refuses those of others.
 struct FabricType {
   std::string kind = "scalable_units";
   int units = 1;
@@ -133,6 +141,7 @@ struct FabricType {
   std::vector<std::string> failed;
   std::vector<CableChange> cable_changes;
   SwitchType switches;
+  NetworkRule network_rule = NetworkRule::as_stated;
   double link_efficiency = 1;  // payload over line rate of the fabric's links
   Time hop_latency = seconds(0.6e-6);
   std::string source;

@@ -5,8 +5,10 @@
 #include <map>
 #include <set>
 
+#include "core/codec.hpp"
 #include "core/text.hpp"
 #include "topology/builder.hpp"
+#include "topology/fabric_kind.hpp"
 
 namespace tw {
 namespace {
@@ -21,8 +23,6 @@ CableKind kind_between(const FabricVertex& lower, const FabricVertex& upper) {
   if (lower.tier == upper.tier) return lower.unit == upper.unit ? CableKind::mesh : CableKind::global;
   return std::max(lower.tier, upper.tier) >= 3 ? CableKind::core : CableKind::uplink;
 }
-
-}  // namespace
 
 // Nodes are units * nodes_per_unit, named node-0 and up. A cable from a node takes its next free adapter.
 void generate_graph(FabricBuilder& b) {
@@ -79,6 +79,18 @@ void generate_graph(FabricBuilder& b) {
               "a cable for every NIC, or fewer NICs");
 }
 
+void describe_graph(Description<FabricType>& d) {
+  describe_units(d);
+  d.optional("graph_switches", &FabricType::graph_switches, "switches of an explicit graph");
+  d.optional("graph_cables", &FabricType::graph_cables, "cables of an explicit graph");
+}
+
+}  // namespace
+
+const FabricKind graph_kind{"graph",        describe_graph, generate_graph,
+                            nodes_in_units, nodes_of_unit,  [](const FabricType&) { return 0; },
+                            "units"};
+
 std::vector<int> cables_named(const Fabric& f, const std::string& name) {
   std::vector<int> found;
   const size_t dash = name.find(" - ");
@@ -105,6 +117,9 @@ void apply_changes(FabricBuilder& b) {
     const std::string& name = type.failed[i];
     const int v = f.vertex_named(name);
     if (v >= 0) {
+      if (f.vertices[static_cast<size_t>(v)].kind == VertexKind::node)
+        b.fault(fmt::format("/fabric/failed/{}", i), fmt::format("{} is a node, no switch or cable", name),
+                "leave a broken node out by \"placement\"");
       f.vertices[static_cast<size_t>(v)].failed = true;
       continue;
     }

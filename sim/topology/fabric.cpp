@@ -6,6 +6,7 @@
 
 #include "core/text.hpp"
 #include "topology/builder.hpp"
+#include "topology/fabric_kind.hpp"
 
 namespace tw {
 
@@ -98,49 +99,6 @@ void FabricBuilder::connect_nic(int node, int nic, int to, double line_Bps) {
 
 namespace {
 
-int nodes_in_units(const FabricType& f) {
-  return static_cast<int>(std::min<long long>(static_cast<long long>(f.units) * f.nodes_per_unit, 1000000000));
-}
-
-int nodes_in_torus(const FabricType& f) {
-  long long n = f.dimensions.empty() ? 0 : 1;
-  for (const int d : f.dimensions) n = std::min<long long>(n * d, 1000000);
-  return static_cast<int>(n);
-}
-
-}  // namespace
-
-// A new topology is one generator and one line here. Units and nodes_per_unit count nodes in all but the torus.
-const std::vector<FabricKind>& fabric_kinds() {
-  static const std::vector<FabricKind> kinds = {
-      {"scalable_units", generate_fat_tree, nodes_in_units},
-      {"fat_tree", generate_fat_tree, nodes_in_units},
-      {"torus", generate_torus, nodes_in_torus},
-      {"dragonfly", generate_dragonfly, nodes_in_units},
-      {"graph", generate_graph, nodes_in_units},
-  };
-  return kinds;
-}
-
-int Cluster::nodes() const {
-  for (const FabricKind& k : fabric_kinds())
-    if (fabric.kind == k.name) return k.nodes(fabric);
-  return nodes_in_units(fabric);
-}
-
-namespace {
-
-const FabricKind* kind_of(const Cluster& cluster, std::vector<FabricFault>& faults) {
-  std::vector<std::string> known;
-  for (const FabricKind& k : fabric_kinds()) {
-    if (cluster.fabric.kind == k.name) return &k;
-    known.emplace_back(k.name);
-  }
-  faults.push_back({"/fabric/kind", fmt::format("there is no topology \"{}\"", cluster.fabric.kind),
-                    suggest(cluster.fabric.kind, known)});
-  return nullptr;
-}
-
 void check_ports(FabricBuilder& b) {
   for (size_t v = 0; v < b.fabric.vertices.size(); ++v) {
     const FabricVertex& x = b.fabric.vertices[v];
@@ -208,12 +166,18 @@ FabricBuilder generate(const Cluster& cluster) {
       b.fault(fmt::format("/node/nvlink/collectives/{}/operation", i),
               fmt::format("there is no collective \"{}\"", measured[i].operation),
               suggest(measured[i].operation, collective_names()));
-  const FabricKind* kind = kind_of(cluster, b.faults);
-  if (kind == nullptr) return b;
+  const FabricKind* const kind = find_kind(cluster.fabric.kind);
+  if (kind == nullptr) {
+    std::vector<std::string> known;
+    for (const FabricKind& k : fabric_kinds()) known.push_back(k.name);
+    b.fault("/fabric/kind", fmt::format("there is no topology \"{}\"", cluster.fabric.kind),
+            suggest(cluster.fabric.kind, known));
+    return b;
+  }
   Fabric& f = b.fabric;
   f.node_count = cluster.nodes();
   if (f.node_count < 1 || f.node_count > 200000) {
-    b.fault(cluster.fabric.kind == "torus" ? "/fabric/dimensions" : "/fabric/units",
+    b.fault(std::string("/fabric/") + kind->size_key,
             fmt::format("a cluster of {} nodes cannot be built", f.node_count), "1 to 200,000 nodes");
     return b;
   }

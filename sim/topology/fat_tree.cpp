@@ -5,7 +5,9 @@
 
 #include <algorithm>
 
+#include "core/codec.hpp"
 #include "topology/builder.hpp"
+#include "topology/fabric_kind.hpp"
 
 namespace tw {
 namespace {
@@ -87,8 +89,6 @@ void add_cores(FabricBuilder& b, const std::vector<int>& spines) {
   }
 }
 
-}  // namespace
-
 void generate_fat_tree(FabricBuilder& b) {
   const FabricType& f = b.cluster.fabric;
   const int nics = b.cluster.node.nics;
@@ -127,5 +127,35 @@ void generate_fat_tree(FabricBuilder& b) {
   }
   add_cores(b, spines);
 }
+
+void describe_fat_tree(Description<FabricType>& d) {
+  describe_units(d);
+  d.optional("leaves_per_unit", &FabricType::leaves_per_unit, "leaf switches in a scalable unit", between(0, 4096));
+  d.optional("spines", &FabricType::spines, "spine switches of the cluster", between(0, 100000));
+  d.optional("uplinks_per_leaf", &FabricType::uplinks_per_leaf, "cables from a leaf to the spines, dealt out evenly",
+             between(0, 4096));
+  d.optional("uplink_bandwidth", &FabricType::uplink_bandwidth,
+             "bandwidth of one cable between switches (leaf-spine, of a torus, inside a group), one direction");
+  d.optional("wiring", &FabricType::wiring, "how the NICs of a node are spread over the leaves of its unit");
+  d.optional("spine_groups", &FabricType::spine_groups, "groups of spines in a fat tree of three levels",
+             between(1, 4096));
+  d.optional("spine_grouping", &FabricType::spine_grouping, "which leaves share a group of spines");
+  d.optional("cores", &FabricType::cores, "core switches above the spines; 0: two levels", between(0, 100000));
+  d.optional("uplinks_per_spine", &FabricType::uplinks_per_spine, "cables from a spine to the cores", between(0, 4096));
+  d.optional("core_bandwidth", &FabricType::core_bandwidth,
+             "bandwidth of one spine-core cable, one direction; absent: as uplink_bandwidth");
+}
+
+int levels_of_fat_tree(const FabricType& f) {
+  if (f.leaves_per_unit == 0) return 0;
+  return f.spines == 0 ? 1 : f.cores == 0 ? 2 : 3;
+}
+
+}  // namespace
+
+const FabricKind fat_tree_kind{
+    "fat_tree", describe_fat_tree, generate_fat_tree, nodes_in_units, nodes_of_unit, levels_of_fat_tree, "units"};
+const FabricKind scalable_units_kind{
+    "scalable_units", describe_fat_tree, generate_fat_tree, nodes_in_units, nodes_of_unit, levels_of_fat_tree, "units"};
 
 }  // namespace tw

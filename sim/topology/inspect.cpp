@@ -12,6 +12,7 @@
 #include <set>
 
 #include "core/text.hpp"
+#include "topology/fabric_kind.hpp"
 
 namespace tw {
 namespace {
@@ -26,7 +27,7 @@ bool layered(const Fabric& f) {
 }
 
 std::string level_name(const Fabric& f, int tier) {
-  if (!layered(f)) return f.type.kind == "torus" ? "router" : "switch";
+  if (!layered(f)) return kind_of(f.type).switch_name;
   if (tier == 1) return "leaf";
   return tier == 2 ? "spine" : "core";
 }
@@ -37,8 +38,7 @@ int diameter_of(const Fabric& f) {
   for (int n = 0; n < f.node_count; ++n)
     for (int k = 0; k < f.nics; ++k)
       if (f.nic_alive(n, k)) ends.insert(f.nic_switch(n, k));
-  // A torus looks the same from every router when nothing has failed.
-  const bool symmetric = f.type.kind == "torus" && f.type.failed.empty();
+  const bool symmetric = kind_of(f.type).symmetric && f.type.failed.empty();
   int longest = 0;
   for (const int from : ends) {
     router.search_whole(from);

@@ -3,9 +3,28 @@
 
 #include <algorithm>
 
+#include "core/codec.hpp"
 #include "topology/builder.hpp"
+#include "topology/fabric_kind.hpp"
 
 namespace tw {
+namespace {
+
+int no_levels(const FabricType&) {
+  return 0;
+}
+
+void describe_torus(Description<FabricType>& d) {
+  d.optional("dimensions", &FabricType::dimensions, "nodes along each dimension of a torus, such as [16, 16, 16]",
+             between(1, 100000));
+  d.optional("uplink_bandwidth", &FabricType::uplink_bandwidth, "");
+}
+
+int nodes_in_torus(const FabricType& f) {
+  long long n = f.dimensions.empty() ? 0 : 1;
+  for (const int d : f.dimensions) n = std::min<long long>(n * d, 1000000);
+  return static_cast<int>(n);
+}
 
 // Node (x, y, z) has router (x, y, z); all its adapters are plugged into it, and cables of uplink_bandwidth go to the
 // neighbours along each dimension, with wrap-around. A dimension of 2 has one cable, not two.
@@ -73,5 +92,23 @@ void generate_dragonfly(FabricBuilder& b) {
                   CableKind::global, global_Bps);
       }
 }
+
+void describe_dragonfly(Description<FabricType>& d) {
+  describe_units(d);
+  d.optional("uplink_bandwidth", &FabricType::uplink_bandwidth, "");
+  d.optional("switches_per_group", &FabricType::switches_per_group, "switches of a dragonfly group (a unit)",
+             between(1, 4096));
+  d.optional("global_links_per_switch", &FabricType::global_links_per_switch,
+             "cables of a dragonfly switch to other groups", between(0, 4096));
+  d.optional("global_bandwidth", &FabricType::global_bandwidth,
+             "bandwidth of one such cable, one direction; absent: as uplink_bandwidth");
+}
+
+}  // namespace
+
+const FabricKind torus_kind{"torus",   describe_torus, generate_torus, nodes_in_torus, no_levels,
+                            no_levels, "dimensions",   "router",       false,          true};
+const FabricKind dragonfly_kind{
+    "dragonfly", describe_dragonfly, generate_dragonfly, nodes_in_units, nodes_of_unit, no_levels, "units"};
 
 }  // namespace tw

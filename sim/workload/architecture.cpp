@@ -50,6 +50,9 @@ void ProfiledWorkload::describe(Description<ProfiledWorkload>& d) {
   d.optional("fixed_activities", &ProfiledWorkload::fixed_activities,
              "the same of the fixed part alone (optimizer, launches, hand-over), which draws less; absent: as "
              "activities");
+  d.optional("evaluation_activities", &ProfiledWorkload::evaluation_activities,
+             "the same of an evaluated sample, where it differs: a detector's evaluation is much of it on the host "
+             "(default: those of activities)");
   d.optional("exchange_per_sample", &ProfiledWorkload::exchange_per_sample,
              "bytes that each sample sends between accelerators in an all-to-all, forward and again backward "
              "(embeddings)");

@@ -62,6 +62,7 @@ struct ProfiledWorkload {
   double overlap = 0.5;                            // share of the gradient exchange hidden behind backward
   std::map<std::string, double> activities;        // shares of the step's own time
   std::map<std::string, double> fixed_activities;  // of the fixed part; empty: as activities
+  std::map<std::string, double> evaluation_activities;  // of an evaluated sample; empty: as activities
   Bytes exchange_per_sample;                       // all-to-all between all accelerators, forward and again backward
   double split_exchanges = 0;                      // when tp accelerators share a sample: exchanges between them a step
   Time evaluation_fixed, evaluation_per_sample;

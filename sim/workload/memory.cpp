@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "workload/operations.hpp"
+#include "workload/parameters.hpp"
 
 namespace tw {
 
@@ -28,59 +29,76 @@ double layer_activation_bytes(const Architecture& n, const Training& t, const Pl
   // frozen (adapters keep the inputs of the layers they adapt).
   const double input = t.precision == Precision::fp8 ? 1 : 2;
   const auto kept = [&](int target) { return !t.lora || t.lora->targets >= target ? (t.lora ? 2.0 : input) : 0.0; };
-  double bytes = 2 * 2 * shard * h;                                               // inputs of the two norms
-  bytes += kept(1) * shard * h;                                                   // QKV input
-  bytes += 2 * tokens * (q + 2 * kv);                                             // queries, keys, values
-  bytes += 2 * tokens * q + 4 * tokens * q / static_cast<double>(n.head_size());  // attention output and statistics
-  if (kept(2) > 2 || !t.lora) bytes += (input < 2 ? input : 0) * tokens * q;      // FP8 copy of the projection's input
-  bytes += kept(3) * shard * h;                                                   // MLP input
-  bytes += 2 * expert_tokens * up;                                                // before the activation
-  bytes += kept(4) * expert_tokens * down;                                        // after it
-  if (n.dropout > 0) bytes += 2 * shard * h;                                      // masks
+  // Recomputed attention keeps its inputs; its output stays where the projection's weight gradient wants it in BF16.
+  const bool again = t.recompute == Recompute::selective;
+  const bool output = !again || kept(2) == 2;
+  double bytes = 2 * 2 * shard * h;                                          // inputs of the two norms
+  bytes += kept(1) * shard * h;                                              // QKV input
+  bytes += 2 * tokens * (q + 2 * kv);                                        // queries, keys, values
+  if (output) bytes += 2 * tokens * q;                                       // attention output
+  if (!again) bytes += 4 * tokens * q / static_cast<double>(n.head_size());  // and statistics
+  if (!t.lora && input < 2) bytes += input * tokens * q;                     // FP8 copy of the projection's input
+  bytes += kept(3) * shard * h;                                              // MLP input
+  bytes += 2 * expert_tokens * up;                                           // before the activation
+  bytes += kept(4) * expert_tokens * down;                                   // after it
+  if (n.dropout > 0) bytes += 2 * shard * h;                                 // masks
   if (eager && n.mlp == Mlp::swiglu) bytes += 2 * expert_tokens * down;
-  if (eager) bytes += 2 * 2 * tokens * (q - kv);
+  if (eager && !again) bytes += 2 * 2 * tokens * (q - kv);
   return bytes;
+}
+
+namespace {
+
+// Weights, gradients and states of the parameters that one stage holds.
+void add_parameters(StageMemory& m, const ParameterGroup& g, const Plan& p, const Software& s) {
+  const double weights = g.held * g.weight_bytes, shards = g.shards;
+  const bool whole = !reshards(p);  // FSDP in a pipeline gathers once a step and reduces after the last micro-batch
+  m.weights += p.sharding == Sharding::zero3 ? weights / shards + (whole && shards > 1 ? weights : 0) : weights;
+  if (!g.trained) return;
+  const double gradients = g.held * s.gradient_bytes_per_parameter;
+  m.gradients += p.sharding < Sharding::zero2 ? gradients : gradients / shards + (whole && shards > 1 ? gradients : 0);
+  if (p.sharding == Sharding::none && shards > 1) m.buckets += s.bucket_copies * gradients;
+  m.optimizer += g.held * s.optimizer_state_bytes_per_parameter / (p.sharding == Sharding::none ? 1 : shards);
+}
+
+}  // namespace
+
+bool reshards(const Plan& p) {
+  return p.sharding != Sharding::zero3 || p.pp == 1;
 }
 
 std::vector<StageMemory> memory_of_stages(const Architecture& n, const Training& t, const Plan& p, const Software& s,
                                           const std::vector<int>& layers, const std::vector<int>& in_flight) {
-  const double experts =
-      n.mlp_matrices() * static_cast<double>(n.hidden) * static_cast<double>(n.ffn) * std::max(1, n.experts);
-  const double layer_here = (layer_parameters(n) - experts) / p.tp + experts / p.tp / (n.experts > 0 ? p.ep : 1);
-  const double table = static_cast<double>(n.vocabulary) * static_cast<double>(n.hidden) / p.tp;
-  const double shards = static_cast<double>(p.dp) * p.cp;
-  const double weight_shards = p.sharding == Sharding::zero3 ? shards : 1;
-  const double gradient_shards = p.sharding == Sharding::zero2 || p.sharding == Sharding::zero3 ? shards : 1;
-  const double state_shards = p.sharding == Sharding::none ? 1 : shards;
+  const auto groups = parameter_groups(n, t, p, s, layers);
+  Training kept = t;
+  kept.recompute = Recompute::none;
   const double per_visit = layer_activation_bytes(n, t, p, s.eager_elementwise);
+  // What recomputation frees comes back for the layer at work.
+  const double at_work = layer_activation_bytes(n, kept, p, s.eager_elementwise) - per_visit;
   const double tokens = local_tokens(t, p);
   std::vector<StageMemory> stages;
   for (int stage = 0; stage < p.pp; ++stage) {
-    int own_layers = 0, most_layers = 0;
-    for (int v = 0; v < p.vp; ++v) {
-      const int count = layers[static_cast<size_t>(v * p.pp + stage)];
-      own_layers += count;
-      most_layers = std::max(most_layers, count);
-    }
-    double parameters = own_layers * layer_here, trained = own_layers * trained_layer_parameters(n, t, p);
-    const int tables = (stage == 0 ? 1 : 0) + (stage == p.pp - 1 && !(n.tied_embeddings && p.pp == 1) ? 1 : 0);
-    parameters += tables * table;
-    trained += tables * trained_embedding_parameters(n, t, p);
+    int most_layers = 0;
     StageMemory m;
-    // Frozen FP8 weights are held in FP8 alone, in both layouts; trained ones in BF16 beside the master copy.
-    m.weights = (t.lora && t.precision == Precision::fp8
-                     ? own_layers * layer_here * s.frozen_fp8_bytes_per_parameter + tables * table * 2
-                     : parameters * 2) /
-                weight_shards;
-    m.gradients = trained * s.gradient_bytes_per_parameter / gradient_shards;
-    m.optimizer = trained * s.optimizer_state_bytes_per_parameter / state_shards;
-    m.activations = in_flight[static_cast<size_t>(stage)] * most_layers * per_visit;
+    double gathered_layer = 0;  // the largest of the stage
+    for (int v = 0; v < p.vp; ++v) {
+      const int chunk = v * p.pp + stage, count = layers[static_cast<size_t>(chunk)];
+      most_layers = std::max(most_layers, count);
+      double layer = 0;
+      for (const ParameterGroup& g : groups) {
+        if (g.chunk != chunk) continue;
+        add_parameters(m, g, p, s);
+        if (g.shards > 1 && g.kind != ParameterKind::embedding && count > 0)
+          layer += (s.gathered_layers + 1.0 / g.shards) * g.held * g.gather_bytes / count;
+      }
+      gathered_layer = std::max(gathered_layer, layer);
+    }
+    m.activations = in_flight[static_cast<size_t>(stage)] * most_layers * per_visit + at_work;
     // With one micro-batch and gradients freed after each step, they grow while backward frees activations.
     if (!s.persistent_gradients && p.ga() == 1) m.gradients = std::max(0.0, m.gradients - m.activations);
-    if (p.sharding == Sharding::none && shards > 1)
-      m.gradients += s.bucket_copies * trained * s.gradient_bytes_per_parameter;
+    m.gradients += m.buckets;
     // Gathered weights stand beside the shards they were gathered from, and reduced gradients beside the whole ones.
-    if (p.sharding == Sharding::zero3 && shards > 1) m.workspace += (s.gathered_layers + 1 / shards) * layer_here * 2;
+    if (p.sharding == Sharding::zero3 && reshards(p)) m.workspace += gathered_layer;
     // Eager backward holds the gradients of an MLP's inner tensors: the product, both halves of the gate, their join.
     if (s.eager_elementwise)
       m.workspace += (n.mlp == Mlp::swiglu ? 4 : 1) * 2 * tokens * static_cast<double>(n.ffn) / p.tp;

@@ -13,6 +13,7 @@ namespace tw {
 
 struct StageMemory {
   double weights = 0, gradients = 0, optimizer = 0, activations = 0, workspace = 0;  // bytes
+  double buckets = 0;  // of the gradients: copies that travel
   double total() const { return weights + gradients + optimizer + activations + workspace; }
   std::map<std::string, double> parts() const;
 };
@@ -22,6 +23,10 @@ struct StageMemory {
 std::vector<StageMemory> memory_of_stages(const Architecture& network, const Training& training, const Plan& plan,
                                           const Software& software, const std::vector<int>& layers,
                                           const std::vector<int>& in_flight);
+
+// Whether whole weights are freed after each pass, and gradients reduced in each: ZeRO-3 in a pipeline would gather and
+// reduce for every micro-batch, and keeps both whole through the step instead (PyTorch FSDP2, torchtitan).
+bool reshards(const Plan& plan);
 
 // Activation bytes that one layer keeps for one micro-batch on one rank. Eager kernels also keep what fusion would not
 // write: the activation before the gate's product, and keys and values repeated for every query head.

@@ -1,5 +1,7 @@
 #include "workload/operations.hpp"
 
+#include "workload/parameters.hpp"
+
 namespace tw {
 namespace {
 
@@ -262,7 +264,7 @@ void backward(Builder& b, const Architecture& n, const Training& t, const Plan& 
   b.tp_scatter("scatter QKV input gradient", s, sp);
   b.norm_gradient("norm 1 gradient and residual", kBf16 * s.shard * s.hidden);
   // Later micro-batches add their weight gradients to the first one's.
-  if (b.eager() && trained && p.dp > 0 && p.ga() > 1)
+  if (b.eager() && trained && p.ga() > 1)
     b.memory("gradient accumulation", 3 * kBf16 * trained_layer_parameters(n, t, p), 6);
 }
 
@@ -313,37 +315,6 @@ LayerOperations head_operations(const Architecture& n, const Training& t, const 
   b.tp_scatter("scatter head input gradient", s, p.sequence_parallel);
   b.memory("final norm gradient", kBf16 * s.shard * s.hidden * 3);
   return ops;
-}
-
-double layer_parameters(const Architecture& n) {
-  const auto h = static_cast<double>(n.hidden);
-  const double attention = h * static_cast<double>(2 * n.query_width() + 2 * n.kv_width());
-  const double mlp = n.mlp_matrices() * h * static_cast<double>(n.ffn) * std::max(1, n.experts);
-  const double router = n.experts * h;
-  return attention + mlp + router + 2 * h;
-}
-
-double network_parameters(const Architecture& n) {
-  const double table = static_cast<double>(n.vocabulary) * static_cast<double>(n.hidden);
-  return n.layers * layer_parameters(n) + table * (n.tied_embeddings ? 1 : 2) + static_cast<double>(n.hidden);
-}
-
-double trained_layer_parameters(const Architecture& n, const Training& t, const Plan& p) {
-  const auto h = static_cast<double>(n.hidden);
-  if (t.lora) {
-    const double r = t.lora->rank, q = static_cast<double>(n.query_width()), kv = static_cast<double>(n.kv_width());
-    const double up = mlp_up_factor(n) * static_cast<double>(n.ffn), down = static_cast<double>(n.ffn);
-    const double adapters[] = {h + q + 2 * kv, q + h, h + up, down + h};
-    double sum = 0;
-    for (int i = 0; i < t.lora->targets; ++i) sum += r * adapters[i];
-    return sum / p.tp;
-  }
-  const double experts = n.mlp_matrices() * h * static_cast<double>(n.ffn) * std::max(1, n.experts);
-  return (layer_parameters(n) - experts) / p.tp + experts / p.tp / (n.experts > 0 ? p.ep : 1);
-}
-
-double trained_embedding_parameters(const Architecture& n, const Training& t, const Plan& p) {
-  return t.lora ? 0 : static_cast<double>(n.vocabulary) * static_cast<double>(n.hidden) / p.tp;
 }
 
 double model_flops_per_sample(const Architecture& n, const Training& t) {

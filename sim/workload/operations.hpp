@@ -22,8 +22,10 @@ enum class Exchange {
   tp_all_reduce,
   cp_exchange,
   ep_all_to_all,
-  weight_gather,    // ZeRO-3: a layer's weights, before each pass
+  weight_gather,    // ZeRO-3: weights, before each pass
   gradient_reduce,  // data-parallel gradients, all-reduced or, with sharding, reduce-scattered
+  expert_gather,    // the same among the ranks that hold the same experts
+  expert_reduce,
 };
 
 // One operation of one rank. Times come later, from the accelerator profile.
@@ -57,14 +59,6 @@ LayerOperations embedding_operations(const Architecture& network, const Training
                                      const Software& software);
 LayerOperations head_operations(const Architecture& network, const Training& training, const Plan& plan,
                                 const Software& software);
-
-// Trained parameters of one layer on one rank, and of embedding or head; frozen ones are not counted.
-double trained_layer_parameters(const Architecture& network, const Training& training, const Plan& plan);
-double trained_embedding_parameters(const Architecture& network, const Training& training, const Plan& plan);
-
-// All parameters of the network, and of one layer, whole (not sharded).
-double layer_parameters(const Architecture& network);
-double network_parameters(const Architecture& network);
 
 // Model FLOPs of one sample, forward and backward, by the published convention: full (not halved) attention scores, no
 // recomputation; no weight gradient where weights are frozen.

@@ -41,7 +41,8 @@ struct Plan {
   int evaluation_nodes = 0;  // nodes of their own that only evaluate, beside `nodes`
   static void describe(Description<Plan>& d);
   int gpus(int gpus_per_node) const { return nodes * gpus_per_node; }
-  int ga() const { return gbs / (mbs * dp); }
+  int ga() const { return dp > 0 ? gbs / (mbs * dp) : 1; }
+  int expert_tp() const { return tp; }  // ranks that share one expert
 };
 
 struct Lora {

@@ -2,6 +2,9 @@
 
 #include <catch2/catch.hpp>
 
+#include "core/codec.hpp"
+#include "core/currency.hpp"
+#include "core/document.hpp"
 #include "core/units.hpp"
 #include "facility/facility.hpp"
 
@@ -15,7 +18,7 @@ Site plain() {
   site.pue = 1.1;
   site.pue_base = PueBase::dc;
   site.carbon_intensity = CarbonIntensity::from_value(0.4 / joules_per_kwh);
-  site.price = EnergyPrice::from_value(0.1 / joules_per_kwh);
+  site.price = Price{EnergyPrice::from_value(0.1 / joules_per_kwh), "USD"};
   return site;
 }
 
@@ -50,11 +53,19 @@ TEST_CASE("series with faults are refused, each with its line") {
     CHECK_FALSE(read(text, site, faults).has_value());
     return faults.size();
   };
-  CHECK(faults_of(carbon({{"2024-01-01T00:00Z", "0.4"}, {"2024-01-01T02:00Z", "0.4"}})) == 1);            // a gap
-  CHECK(faults_of(carbon({{"2024-01-01T00:00Z", "0.4"}, {"2024-01-01T00:00Z", "0.4"}})) == 1);            // twice
-  CHECK(faults_of(carbon({{"2024-01-01T00:00", "0.4"}})) == 1);                                           // no zone
-  CHECK(faults_of(carbon({{"2024-01-01T00:00Z", "-1"}, {"2024-01-01T01:00Z", "x"}})) == 2);               // no number
-  CHECK(faults_of(carbon({{"2024-03-31T01:00+01:00", "0.4"}, {"2024-03-31T03:00+02:00", "0.4"}})) == 1);  // clocks
+  CHECK(faults_of(carbon({{"2024-01-01T00:00Z", "0.4"}, {"2024-01-01T02:00Z", "0.4"}})) == 1);  // a gap
+  CHECK(faults_of(carbon({{"2024-01-01T00:00Z", "0.4"}, {"2024-01-01T00:00Z", "0.4"}})) == 1);  // twice
+  CHECK(faults_of(carbon({{"2024-01-01T00:00", "0.4"}})) == 1);                                 // no zone
+  CHECK(faults_of(carbon({{"2024-01-01T00:00Z", "-1"}, {"2024-01-01T01:00Z", "x"}})) == 2);     // no number
+  // One line a gap, however many rows follow; one line for all rows of a kind.
+  std::vector<std::pair<std::string, std::string>> day;
+  for (int hour = 0; hour < 24; ++hour)
+    if (hour < 5 || hour > 7) day.emplace_back(format_time(1704067200 + 3600 * hour), "0.4");
+  CHECK(faults_of(carbon(day)) == 1);
+  day.erase(day.begin() + 12);
+  CHECK(faults_of(carbon(day)) == 2);
+  for (auto& [time, value] : day) value = "-1";
+  CHECK(faults_of(carbon(day)) == 3);
   CHECK(faults_of("time,other\n2024-01-01T00:00Z,1\n") >= 1);
   CHECK(faults_of("") >= 1);
 }
@@ -74,6 +85,60 @@ TEST_CASE("a named policy fills gaps and crosses clock changes") {
   CHECK(faults.empty());
 }
 
+TEST_CASE("times are instants, whatever offset they are written with") {
+  const Site site = plain();
+  Faults faults;
+  const auto series = read(carbon({{"2024-10-27T02:00+02:00", "0.1"},
+                                   {"2024-10-27T02:00+01:00", "0.2"},  // clocks go back
+                                   {"2024-10-27T03:00+01:00", "0.3"},
+                                   {"2024-10-27T03:00Z", "0.4"}}),
+                           site, faults);
+  REQUIRE(series);
+  CHECK(series->values == std::vector<double>{0.1, 0.2, 0.3, 0.4});
+  CHECK(series->text(series->begin_utc_s) == "2024-10-27T02:00+02:00");
+  CHECK(series->text(series->begin_utc_s + 3600) == "2024-10-27T02:00+01:00");
+  CHECK(faults.empty());
+}
+
+TEST_CASE("what is filled or left out is told") {
+  Site site = plain();
+  site.series_gaps = SeriesGaps::hold;
+  site.utc_offset = "+01:00";
+  Faults faults;
+  const auto series = read(carbon({{"2024-10-27T01:00", "0.1"},
+                                   {"2024-10-27T02:00", "0.2"},
+                                   {"2024-10-27T02:00", "0.3"},
+                                   {"2024-10-27T05:00", "0.4"}}),
+                           site, faults);
+  REQUIRE(series);
+  CHECK(series->values == std::vector<double>{0.1, 0.2, 0.2, 0.2, 0.4});
+  REQUIRE(series->remarks.size() == 2);
+  CHECK(series->remarks[0] == "c.csv: 2 hours of 5 hours in 1 gap are filled (hold)");
+  SiteSeries all;
+  all.location_kg_per_kwh = series;
+  CHECK(series_remarks(site, all, series->begin_utc_s, 3600).size() == 2);
+  CHECK(series_remarks(site, all, series->begin_utc_s, 36000).size() == 3);  // held beyond its end
+}
+
+TEST_CASE("prices may be negative and in any currency") {
+  const Site site = plain();
+  Faults faults;
+  const auto series = read_hourly("time,eur_per_kwh\n2024-01-01T00:00Z,0.1\n2024-01-01T01:00Z,-0.05\n", "p.csv",
+                                  "eur_per_kwh", site, faults);
+  REQUIRE(series);
+  CHECK(series->values[1] == -0.05);
+  const Document text =
+      Document::from_text(R"({"name": "x", "pue": 1.2, "carbon_intensity": "0.4 kg/kWh", "price": "0.2 EUR/kWh"})", "x",
+                          description<Site>().info(), {}, faults);
+  const Site euro = ::tw::read<Site>(text, faults);
+  REQUIRE(euro.price);
+  CHECK(euro.price->currency == "EUR");
+  CHECK(euro.price->value.value() * joules_per_kwh == Approx(0.2));
+  CHECK_FALSE(is_currency("AB "));
+  CHECK_FALSE(is_currency("XYZ"));
+  CHECK(faults.empty());
+}
+
 TEST_CASE("carbon and cost hour by hour equal the hand sum") {
   Site site = plain();
   Faults faults;
@@ -86,7 +151,7 @@ TEST_CASE("carbon and cost hour by hour equal the hand sum") {
   const int64_t half_past = parse_time("2024-01-01T00:30Z")->utc_s;
   const TimedFacility f = facility_over_time(site, series, power, 0, 5400, half_past);
   CHECK(f.kg_co2e == Approx(1800 * 0.4 + 3600 * 0.2));
-  CHECK(f.cost_usd == Approx(540));
+  CHECK(f.cost.value() == Approx(540));
   CHECK_FALSE(f.kg_co2e_market.has_value());
   CHECK_THROWS_AS(facility_over_time(site, series, power, 0, 5400, half_past + 7200), InputError);
   site.series_gaps = SeriesGaps::hold;
@@ -101,7 +166,7 @@ TEST_CASE("the best start is the best of all hours") {
   carbon_hours.values = {0.5, 0.4, 0.1, 0.2, 0.9, 0.9};
   price.values = {0.3, 0.1, 0.1, 0.4, 0.4, 0.2};
   series.location_kg_per_kwh = carbon_hours;
-  series.usd_per_kwh = price;
+  series.price_per_kwh = price;
   PiecewiseWatts power;
   power.begin(0);
   power.append(7200, 1000);

@@ -1,61 +1,13 @@
+// Tables of measurements made into cases, and what rows of a suite say together.
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <map>
 
-#include "study/validate.hpp"
+#include "core/csv.hpp"
+#include "core/error.hpp"
+#include "study/suite.hpp"
+#include "study/suite_means.hpp"
 
 using namespace tw;
-
-namespace {
-
-SuiteOutcome outcome(const std::string& suite) {
-  return validate({suite}, {}, 2, 300, [](size_t, size_t) {}).front();
-}
-
-double error_of(const SuiteOutcome& suite, const std::string& id) {
-  for (const RowOutcome& r : suite.rows)
-    if (r.row.id == id && r.error_pct) return *r.error_pct;
-  FAIL("no row " + id);
-  return 0;
-}
-
-}  // namespace
-
-TEST_CASE("predicted steps stay within the mean error asked of their suite") {
-  for (const char* name : {"llama31", "mlperf-gpt3", "mlperf-lora"}) {
-    const SuiteOutcome suite = outcome(name);
-    CAPTURE(name);
-    CHECK(suite.errors.empty());
-    REQUIRE(suite.step_mape_bound_pct);
-    CHECK(*suite.mape_pct(RowKind::predicted, "step_s") <= *suite.step_mape_bound_pct);
-  }
-}
-
-TEST_CASE("run rows, profiled benchmarks and one cluster's speed-ups: every bound is met, or the gap is known") {
-  for (const char* name : {"mlperf-gpt3", "mlperf-lora", "lambda", "mlperf-profiled"}) {
-    const SuiteOutcome suite = outcome(name);
-    CAPTURE(name);
-    CHECK(suite.errors.empty());
-    if (suite.step_mape_bound_pct) CHECK(*suite.mape_pct(RowKind::predicted, "step_s") <= *suite.step_mape_bound_pct);
-    if (suite.run_mape_bound_pct) CHECK(*suite.mape_pct(RowKind::predicted, "run_s") <= *suite.run_mape_bound_pct);
-    for (const RowOutcome& r : suite.rows) {
-      INFO(r.row.id << ": error " << r.error_pct.value_or(1e9) << " %");
-      CHECK(r.predicted);
-      CHECK_FALSE(r.worse_than_known());
-    }
-  }
-}
-
-TEST_CASE("rows of round v2.0 are simulated on their accelerators and counts") {
-  const SuiteOutcome suite = outcome("mlperf-v2.0");
-  CHECK(suite.errors.empty());
-  CHECK(suite.rows.size() == 56);
-  for (const RowOutcome& r : suite.rows) {
-    INFO(r.row.id);
-    REQUIRE(r.error_pct);
-    if (r.row.kind == RowKind::fitted) CHECK(std::abs(*r.error_pct) <= 2);
-  }
-}
 
 TEST_CASE("a speed-up is over another case of the suite") {
   SuiteTable table;
@@ -72,22 +24,6 @@ TEST_CASE("a speed-up is over another case of the suite") {
   CHECK(cases[0].rows[0].over == "bert-8/run_s");
   CHECK(cases[0].rows[0].measured == 6.0599);
   CHECK(cases[0].set[0].rfind("/run={\"samples_by_run\": [3004093,2850965,", 0) == 0);
-}
-
-TEST_CASE("Llama 3.1: BF16 and FP8 apart, and the growth with GPUs") {
-  const SuiteOutcome suite = outcome("llama31");
-  std::map<std::string, std::pair<double, int>> groups;
-  for (const RowOutcome& r : suite.rows) {
-    if (r.row.kind != RowKind::predicted || r.row.quantity != "step_s" || !r.error_pct) continue;
-    auto& [sum, count] = groups[r.row.id.find("FP8") != std::string::npos ? "FP8" : "BF16"];
-    sum += std::abs(*r.error_pct);
-    ++count;
-  }
-  CHECK(groups["FP8"].first / groups["FP8"].second <= 2.5);
-  CHECK(groups["BF16"].first / groups["BF16"].second <= 2.5);
-  // Growth of the step from 64 to 1,024 GPUs, in points: the error moves by no more than one.
-  CHECK(std::abs(error_of(suite, "70b-FP8-1024/step_s") - error_of(suite, "70b-FP8-64/step_s")) <= 1);
-  CHECK(std::abs(error_of(suite, "70b-BF16-1024/step_s") - error_of(suite, "70b-BF16-64/step_s")) <= 1);
 }
 
 TEST_CASE("a table's row becomes a case: cells in place of placeholders") {
@@ -108,6 +44,79 @@ TEST_CASE("a table's row becomes a case: cells in place of placeholders") {
   CHECK(cases[0].rows[0].measured == 12.33);
   CHECK(cases[0].rows[0].kind == RowKind::predicted);
   CHECK(cases[1].rows[0].kind == RowKind::fitted);
+  table.in_view = {{{"precision", "BF16"}}};
+  table.when = {{{{"precision", {"FP8"}}}, {"/plan/tp=1"}, "", "no such precision"}};
+  const auto chosen = expand_table(table);
+  CHECK(chosen[0].rows[0].kind == RowKind::in_view);
+  CHECK(chosen[0].refused.empty());
+  CHECK(chosen[1].refused == "no such precision");
+  CHECK(chosen[1].set.back() == "/plan/tp=1");
   table.set = {"/plan/nodes={no such column}"};
   CHECK_THROWS_AS(expand_table(table), InputError);
+}
+
+TEST_CASE("a joined table gives its columns to the rows of the same key") {
+  CsvTable table = CsvTable::parse("id,a\nx,1\ny,2\n", "left");
+  table.join(CsvTable::parse("id,a,b\ny,9,7\nz,9,8\n", "right"), "id");
+  CHECK(table.text(0, "b").empty());
+  CHECK(table.text(1, "b") == "7");
+  CHECK(table.text(1, "a") == "2");
+}
+
+TEST_CASE("rank correlation and the loss of the chosen plan") {
+  CHECK(*spearman({1, 2, 3, 4}, {10, 20, 30, 40}) == Approx(1));
+  CHECK(*spearman({1, 2, 3, 4}, {4, 3, 2, 1}) == Approx(-1));
+  CHECK(*spearman({1, 2, 3, 4, 5}, {1, 2, 3, 5, 4}) == Approx(0.9));
+  CHECK(!spearman({1, 1}, {1, 2}));
+  Suite suite;
+  suite.ranking = RankingBounds{0.9, 2, 10};
+  SuiteOutcome out;
+  const double predicted[] = {1, 2, 3, 4, 5}, measured[] = {11, 10, 30, 40, 50};
+  for (int i = 0; i < 5; ++i) {
+    RowOutcome r;
+    r.row.quantity = "step_s", r.row.choice = "one", r.row.measured = measured[i];
+    r.predicted = predicted[i], r.error_pct = error_pct(predicted[i], measured[i]);
+    out.rows.push_back(r);
+  }
+  const auto means = suite_means(suite, out);
+  REQUIRE(means.size() == 4);
+  CHECK(means[1].name == "spearman");
+  CHECK(*means[1].value == Approx(0.9));
+  CHECK(*means[2].value == Approx(10));  // 11 where 10 could be had
+  CHECK(*means[3].value == Approx(10));
+}
+
+TEST_CASE("a measurement is counted once, whatever it is called") {
+  Faults faults;
+  for (const char* name : {"smc", "smc-calibrated", "llama31", "lambda"})
+    for (const SuiteCase& c : load_suite(name, faults).cases)
+      for (const SuiteRow& row : c.rows)
+        for (const char* again : {"days_per_1T_tokens", "ac_mlperf_j", "facility_j", "speedup"})
+          if (row.quantity == again) CHECK_FALSE(row.counted);
+  CHECK(faults.empty());
+}
+
+TEST_CASE("the null model keeps the share of peak of the smallest fitted row") {
+  Suite suite;
+  std::vector<Outcome> outcomes;
+  SuiteOutcome out;
+  for (const auto& [id, gpus, measured, kind] :
+       {std::tuple{"small", 8, 10.0, RowKind::fitted}, {"large", 64, 5.0, RowKind::predicted}}) {
+    SuiteCase c;
+    SuiteRow row;
+    row.id = id, row.quantity = "step_s", row.measured = measured, row.kind = kind;
+    c.rows = {row};
+    suite.cases.push_back(c);
+    Outcome o;
+    o.result.plan.gpus = gpus;
+    o.result.step.time_s = 4, o.result.step.mfu = 1.0;  // 4 s at the peak, whatever the prediction
+    outcomes.push_back(o);
+    RowOutcome r;
+    r.row = row;
+    out.rows.push_back(r);
+  }
+  add_null_model(suite, outcomes, out);
+  CHECK(*out.rows[0].null_predicted == Approx(10));
+  CHECK(*out.rows[1].null_predicted == Approx(10));
+  CHECK(*out.rows[1].null_error_pct == Approx(100));
 }

@@ -62,6 +62,19 @@ TEST_CASE("idle above maximum and limits below idle are faults") {
     CHECK(text.find(part) != std::string::npos);
 }
 
+TEST_CASE("stages of the power delivery have names of their own") {
+  Cluster cluster = test::reference_cluster();
+  PowerStage stage;
+  stage.rating = watts(1e6);
+  for (const char* kind : {"PDU", "UPS"})
+    cluster.power_delivery.upstream.push_back(stage), cluster.power_delivery.upstream.back().kind = kind;
+  CHECK(faults_of(cluster, {}).empty());
+  for (const char* kind : {"PDU", "bus", "feed"}) {
+    cluster.power_delivery.upstream[1].kind = kind;
+    CHECK(faults_of(cluster, {}).find("power_delivery/upstream/1/kind") != std::string::npos);
+  }
+}
+
 TEST_CASE("switch power by ports and by load") {
   Cluster cluster = test::reference_cluster(2);
   cluster.fabric.switches.power.model = SwitchPowerModel::ports;
@@ -72,12 +85,12 @@ TEST_CASE("switch power by ports and by load") {
   Fabric fabric = build_fabric(cluster);
   // 4 leaves with 40 cables, 16 spines with one cable from each of 4 leaves.
   const double by_ports = 4 * (600 + 400.0) + 16 * (600 + 40.0);
-  CHECK(*network_power_w(NetworkRule::whole_switches, fabric, nodes) == Approx(by_ports));
+  CHECK(*network_power_w(NetworkRule::whole_switches, fabric, {{nodes, {}}}) == Approx(by_ports));
   fabric.type.switches.power.model = SwitchPowerModel::load;
-  CHECK(*network_power_w(NetworkRule::whole_switches, fabric, nodes) == Approx(by_ports));
+  CHECK(*network_power_w(NetworkRule::whole_switches, fabric, {{nodes, {}}}) == Approx(by_ports));
   std::vector<double> half;
   for (const Cable& cable : fabric.cables) half.push_back(cable.capacity_Bps);
-  const double loaded = *network_power_w(NetworkRule::whole_switches, fabric, nodes, half);
+  const double loaded = *network_power_w(NetworkRule::whole_switches, fabric, {{nodes, half}});
   CHECK(loaded > by_ports);
   CHECK(loaded < by_ports + 20 * 64 * 5 * 0.5);
 }

@@ -93,6 +93,14 @@ TEST_CASE("redundancy counts what is left after a failure") {
   CHECK_FALSE(d.stages[1].redundant);
 }
 
+TEST_CASE("a stage without redundancy has its headroom and is not short") {
+  const Cluster cluster = with_upstream();
+  const DeliveryRun d = integrate_delivery(cluster, integrate_power(cluster, busy(2, 10)));
+  CHECK(d.stages[4].stage == "PDU");
+  CHECK(d.stages[4].spare_headroom_w == d.stages[4].headroom_w);
+  CHECK(d.stages[4].redundant);
+}
+
 TEST_CASE("a shelf that fails and is not missed: its hand integral") {
   const Cluster cluster = test::reference_cluster();
   PowerFailure failure;

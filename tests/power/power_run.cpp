@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "power/bus.hpp"
 #include "power/energy_window.hpp"
+#include "power/loss_law.hpp"
 #include "reference_cluster.hpp"
 
 namespace {
@@ -115,7 +116,7 @@ TEST_CASE("bus loss within the measured rows") {
   int rows = 0;
   for (size_t i = 0; i < table.rows(); ++i) {
     if (table.value(i, "use_in_fit") != 1) continue;
-    const double error = rectifier_loss_w(delivery, table.value(i, "bus_dc_w")) - table.value(i, "bus_loss_w");
+    const double error = rectifier_law(delivery).loss_w(table.value(i, "bus_dc_w")) - table.value(i, "bus_loss_w");
     square += error * error;
     worst = std::max(worst, std::abs(error));
     ++rows;

@@ -29,7 +29,7 @@ struct Fixture {
     r.timeline = &timeline;
     r.power = &power;
     r.network_rule = "as_published";
-    r.switches = telemetry_switches(NetworkRule::as_published, fabric, nodes);
+    r.switches = telemetry_switches(fabric, apportion(NetworkRule::as_published, fabric, {{nodes, {}}})->front());
     r.before_s = 10;
     r.after_s = 20;
     return r;

@@ -9,6 +9,7 @@
 
 #include "core/csv.hpp"
 #include "core/files.hpp"
+#include "core/document.hpp"
 #include "paths.hpp"
 #include "report/accuracy.hpp"
 #include "report/figures.hpp"

@@ -5,6 +5,7 @@
 #include "step/cost.hpp"
 #include "workload/memory.hpp"
 #include "workload/operations.hpp"
+#include "workload/parameters.hpp"
 
 using namespace tw;
 
@@ -49,7 +50,8 @@ TEST_CASE("a stack without vocabulary has neither embedding nor head") {
   const Lab lab;
   CHECK(embedding_operations(lab.network, lab.training, lab.plan, lab.software).forward.empty());
   CHECK(head_operations(lab.network, lab.training, lab.plan, lab.software).backward.empty());
-  CHECK(trained_embedding_parameters(lab.network, lab.training, lab.plan) == 0);
+  for (const ParameterGroup& g : parameter_groups(lab.network, lab.training, lab.plan, lab.software, {8}))
+    CHECK(g.kind != ParameterKind::embedding);
   CHECK(network_parameters(lab.network) ==
         Approx(lab.network.layers * layer_parameters(lab.network) + 4096).epsilon(1e-12));
 }

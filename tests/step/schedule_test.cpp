@@ -21,7 +21,7 @@ StepPlan balanced(int pp, int vp, int micro_batches, Schedule schedule) {
   cost.forward.busy[Activity::gemm_bf16] = 1.0 / vp;
   cost.backward.busy[Activity::gemm_bf16] = 2.0 / vp;
   plan.cost.assign(static_cast<size_t>(pp * vp), cost);
-  plan.gradient_bytes.assign(plan.cost.size(), 0);
+  plan.gradient_bytes.assign(plan.cost.size(), SharedSum{});
   return plan;
 }
 

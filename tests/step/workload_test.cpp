@@ -5,6 +5,7 @@
 #include "step/cost.hpp"
 #include "workload/memory.hpp"
 #include "workload/operations.hpp"
+#include "workload/parameters.hpp"
 
 using namespace tw;
 

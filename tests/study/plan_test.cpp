@@ -128,3 +128,21 @@ TEST_CASE("plans: two objectives give a front that nothing beats; workers change
   // Another number of workers simulates in other batches, but finds the same best.
   CHECK(searched(kLora8, o).answers.front().values == searched(kLora8, two).answers.front().values);
 }
+
+TEST_CASE("plans: a limit prunes first, what fell is counted, and the batch follows the nodes") {
+  PlanSearchOptions o;
+  o.space.nodes = {1, 2, 4, 8};
+  o.space.gbs_per_node = {8};
+  o.limits.facility_w = 35e3;
+  o.most_simulated = 16;
+  o.jobs = 2;
+  const PlanSearch s = searched(kLora64, o);
+  CHECK(s.fallen.at("facility power") > 0);
+  REQUIRE(!s.answers.empty());
+  for (const PlanAnswer& a : s.answers) {
+    CHECK(a.result.grid.facility.peak_w <= 35e3);
+    CHECK(a.candidate.plan.gbs == 8 * a.candidate.plan.nodes);
+  }
+  // Few simulations are spent on plans that break the limit.
+  CHECK(s.beyond.size() <= 6);
+}

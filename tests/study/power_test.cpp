@@ -4,7 +4,6 @@
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <fstream>
-#include <numeric>
 
 #include "paths.hpp"
 #include "power/meter.hpp"
@@ -64,8 +63,15 @@ TEST_CASE("a failed shelf: the bus sheds load, the run takes longer, and says so
       R"(/run/power_failures=[{"part": "shelf", "unit": 0, "count": 2, "at": "100 s", "policy": "trip"}])";
   const Result dark = result(k8, {trip});
   CHECK(dark.grid.stopped);
-  CHECK(*dark.run.time_to_train_s.mean == Approx(100));
+  CHECK(dark.run.status == "stopped");
+  CHECK(*dark.run.stopped_at_s == Approx(100));
+  CHECK_FALSE(dark.run.time_to_train_s.mean);
   CHECK(*dark.run.lost_s == Approx(100));
+  // Whole steps of the time since the first, and no energy of a run that goes on.
+  CHECK(*dark.run.samples > 0);
+  CHECK(*dark.run.samples < *base.run.samples);
+  CHECK(std::fmod(*dark.run.samples, 8) == 0);
+  CHECK(*dark.energy.nodes_dc_j == Approx(*base.energy.nodes_dc_j * 100 / *base.run.time_to_train_s.mean).epsilon(0.1));
 }
 
 TEST_CASE("one shelf carries two nodes: 2N in fact") {
@@ -96,12 +102,10 @@ TEST_CASE("queries on the telemetry give the energies of the report") {
   const Scenario& s = scenario.scenario;
   const PowerRun power = integrate_power(s.cluster, r.timeline, r.power_options);
   const Fabric fabric = build_fabric(s.cluster);
-  std::vector<int> nodes(8);
-  std::iota(nodes.begin(), nodes.end(), 0);
   const std::string file = "telemetry_of_a_run.sqlite";
   write_telemetry(file,
                   {{r.scenario, r.seed, &s.cluster, &r.timeline, &power, r.power.network_rule,
-                    telemetry_switches(s.network_rule, fabric, nodes), 10, 10}},
+                    telemetry_switches(fabric, r.power.switches), 10, 10}},
                   1);
   {
     SQLite::Database db(file);

@@ -53,13 +53,24 @@ TEST_CASE("each seeded run takes its own samples from the list") {
   CHECK(*r.series_of_runs.samples.mean == 3360);
   CHECK(*r.run.samples == 3072);
   SimulationOptions one;
-  double olympic = 0;
+  double olympic = 0, dc_j = 0;
   for (const auto& [samples, seed] : {std::pair{"3072", 1}, std::pair{"3456", 2}, std::pair{"3072", 4}}) {
     one.seed = static_cast<uint64_t>(seed);
     const Result single = result(k8, {std::string("/run/samples=") + samples}, one);
     if (seed != 1) olympic += *single.run.time_to_train_s.mean / 2;
-    if (seed == 1) CHECK(single.energy.total_dc_j == r.energy.total_dc_j);
+    dc_j += (seed == 1 ? 1 : 0.0) * *single.energy.total_dc_j;
   }
+  // Energies and the power of nodes are means over the runs, in the window of their mean time.
+  CHECK(*r.energy.total_dc_j == Approx(*r.series_of_runs.total_dc_j.mean).epsilon(1e-9));
+  CHECK(*r.energy.total_dc_j > 1.03 * dc_j);
+  double nodes_j = 0, parts_j = 0;
+  for (const NodePowerResult& node : r.power.per_node) nodes_j += node.dc_j;
+  for (const auto& [name, joules] : r.grid.parts_j) parts_j += joules;
+  CHECK(nodes_j == Approx(*r.energy.nodes_dc_j).epsilon(1e-9));
+  CHECK(parts_j == Approx(*r.energy.nodes_dc_j).epsilon(1e-9));
+  CHECK(*r.power.mean * static_cast<double>(r.power.per_node.size()) * *r.run.time_to_train_s.mean ==
+        Approx(*r.energy.nodes_dc_j).epsilon(1e-9));
+  CHECK(*r.run.days == Approx(*r.run.time_to_train_s.mean / 86400));
   // Runs 2 and one of the two short ones remain: within the noise of a step.
   CHECK(*r.run.time_to_train_s.olympic == Approx(olympic).epsilon(0.005));
   SimulationOptions six;
@@ -230,4 +241,41 @@ TEST_CASE("evaluations beside training that take too long wait for one another, 
   const Result r = result("scenarios/smc-unet3d-9n.json", {"/run/samples=200000", "/run/evaluation_samples=42000"});
   CHECK(warns(r, "evaluations wait for one another"));
   CHECK_FALSE(warns(result("scenarios/smc-unet3d-9n.json"), "evaluations wait"));
+}
+
+TEST_CASE("compared runs share their failures: other switches do not move those of the GPUs") {
+  const FailureRates few{{1e-4, 0, 2e-5, 0, 1e-6, 0}}, more{{1e-4, 0, 2e-5, 0, 5e-6, 0}};
+  const auto gpus = [](const FailureRates& rates) {
+    FailureSource source(rates, 7);
+    std::vector<double> at;
+    double now_s = 0;
+    while (at.size() < 50) {
+      now_s += source.next_gap_s();
+      if (source.next_kind() == Component::gpu) at.push_back(now_s);
+    }
+    return at;
+  };
+  const auto a = gpus(few), b = gpus(more);
+  for (size_t i = 0; i < a.size(); ++i) CHECK(a[i] == Approx(b[i]).epsilon(1e-12));
+}
+
+TEST_CASE("an evaluation of a profiled workload has its own activity mix") {
+  const std::string unet = "scenarios/smc-unet3d-9n.json";
+  const Result same = result(unet);
+  const Result host = result(unet, {R"(/workload/evaluation_activities={"memory_bound": 0.1})"});
+  REQUIRE(same.power.evaluation);
+  CHECK(*host.power.evaluation < 0.8 * *same.power.evaluation);
+  CHECK(*host.run.time_to_train_s.mean == Approx(*same.run.time_to_train_s.mean).epsilon(0.02));
+}
+
+TEST_CASE("no part of a step is below zero, and they add up to it") {
+  for (const char* seed : {"1", "2", "3"}) {
+    SimulationOptions o;
+    o.seed = std::stoull(seed);
+    const Result r = result("scenarios/mlperf-bert.json", {}, o);
+    const Breakdown& b = r.step.breakdown_s;
+    for (const double part : {b.compute, b.host, b.tp, b.cp, b.pp, b.dp, b.ep, b.bubble, b.optimizer, b.jitter, b.other})
+      CHECK(part >= 0);
+    CHECK(b.total() == Approx(*r.step.time_s).epsilon(1e-9));
+  }
 }

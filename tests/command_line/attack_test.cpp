@@ -1,0 +1,176 @@
+// What users and other programs do to the program: runs that die, files in strange places, damaged and endless inputs.
+#include <sys/stat.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "program.hpp"
+
+using namespace program;
+using nlohmann::json;
+
+namespace {
+
+const std::string kTrip =
+    R"(/run/power_failures=[{"part":"rectifier","unit":0,"count":8,"at":"2.5 s","policy":"trip"}])";
+
+double seconds_of(const std::function<void()>& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+}  // namespace
+
+TEST_CASE("a run that dies has no time to train: null, what it has done, a status, exit code 4") {
+  const Run r = run({"run", k8, "--set", kTrip, "--json", "-"});
+  CHECK(r.code == 4);
+  CHECK(holds(r.err, "stopped before their target"));
+  const json result = json::parse(r.out).front();
+  CHECK(result["run"]["status"] == "stopped");
+  CHECK(result["run"]["stopped_at_s"] == Approx(2.5));
+  for (const char* key : {"mean", "p50", "olympic", "official"}) CHECK(result["run"]["time_to_train_s"][key].is_null());
+  CHECK(result["run"]["goodput"].is_null());
+  CHECK(result["run"]["days"].is_null());
+  CHECK(result["run"]["samples"].get<double>() < 100);
+  CHECK(result["energy"]["nodes_dc_j"].get<double>() > 0);
+  CHECK(result["energy_mlperf_v4_0"]["total_dc_j"].is_null());
+  CHECK(holds(run({"run", k8, "--set", kTrip}).out, "stopped"));
+}
+
+TEST_CASE("a failure of power after the end of a run changes nothing") {
+  const std::string late =
+      R"(/run/power_failures=[{"part":"rectifier","unit":0,"count":8,"at":"5 h","policy":"trip"}])";
+  const Run r = run({"run", k8, "--set", late, "--json", "-"});
+  CHECK(r.code == 0);
+  CHECK(json::parse(r.out).front()["run"]["status"] == "finished");
+}
+
+TEST_CASE("sweeps and plans do not rank a run that dies") {
+  const Folder f;
+  const auto study = f.put("study.json", R"({"name": "s", "scenario": ")" + k8 + R"(", "axes": [{"set":
+    {"/run/power_failures": [[], [{"part":"rectifier","unit":0,"count":8,"at":"2.5 s","policy":"trip"}]]}}]})");
+  const Run sweep = run({"sweep", study, "-o", f / "out"});
+  CHECK(sweep.code == 0);
+  CHECK(holds(sweep.err, "1 points stopped"));
+  CHECK(holds(sweep.out, "stopped: the run stopped before its target"));
+  const Run plan = run({"plan", k8, "--set", kTrip, "--simulate", "2", "--top", "1"});
+  CHECK(plan.code == 3);
+  CHECK(holds(plan.out, "the run stops before its target"));
+}
+
+TEST_CASE("outputs keep links and devices, and say when nothing can be written") {
+  const Folder f;
+  f.put("real.csv", "old");
+  fs::create_symlink(f / "real.csv", f / "link.csv");
+  CHECK(run({"run", k1, "--telemetry", f / "link.csv", "--telemetry-interval", "60"}).code == 0);
+  CHECK(fs::is_symlink(f / "link.csv"));
+  CHECK(holds(tw::read_file(f / "real.csv"), "scenario,time_s"));
+  CHECK(run({"run", k1, "--telemetry", "/dev/null", "-q"}).code == 2);
+  CHECK(fs::is_character_file("/dev/null"));
+  CHECK(run({"run", k1, "--json", "/dev/full"}).code == 2);
+  CHECK(run({"--help"}, -1, "/dev/full").code == 2);
+  fs::create_directories(f / "out/power-smc-llama2-70b-lora-1n.svg");
+  const Run folder = run({"run", k1, "-o", f / "out"});
+  CHECK(folder.code == 2);
+  CHECK(holds(folder.err, "it is a folder"));
+}
+
+TEST_CASE("damaged results are bad input") {
+  const Folder f;
+  const auto deep = f.put("deep.json", "[{\"scenario\":\"a\",\"x\":" + std::string(1000000, '[') + "}]");
+  const auto good = f.put("good.json", R"([{"scenario": "a", "step": {"time_s": 1}}])");
+  for (const auto& bad : {deep, f.put("number.json", R"([{"scenario": 5}])"), f.put("empty.json", "[]"),
+                          f.put("cut.json", R"([{"scenario": "a")")}) {
+    const Run r = run({"compare", good, bad});
+    INFO(bad << r.err.substr(0, 300));
+    CHECK(r.code == 2);
+  }
+  for (const auto& [file, text] : {std::pair{"result.json", "[{}]"}, std::pair{"result.json", "{\"a\": 1}"},
+                                   std::pair{"validate.json", "{}"}, std::pair{"result.json", "[1]"}}) {
+    const Folder one;
+    one.put(file, text);
+    const Run r = run({"report", one / ""});
+    INFO(file << text << r.err);
+    CHECK(r.code == 2);
+  }
+  const Folder pipe;
+  ::mkfifo((pipe / "result.json").c_str(), 0600);
+  CHECK(run({"report", pipe / ""}).code == 2);
+  f.put("shard/sweep.sqlite", "no database");
+  CHECK(run({"merge", f / "shard", "-o", f / "whole"}).code == 2);
+}
+
+TEST_CASE("merge --overwrite keeps what is there until the whole can take its place") {
+  const Folder f;
+  const auto study = f.put("study.json", R"({"name": "s", "scenario": ")" + k1 + R"(", "seeds": [1, 2]})");
+  CHECK(run({"sweep", study, "-o", f / "whole"}).code == 0);
+  CHECK(run({"sweep", study, "-o", f / "part"}).code == 0);
+  const std::string before = tw::read_file(f / "whole/sweep.sqlite");
+  tw::write_file(f / "part/sweep.sqlite", tw::read_file(f / "part/sweep.sqlite").substr(0, 6000));
+  CHECK(run({"merge", f / "part", "-o", f / "whole", "--overwrite"}).code == 2);
+  CHECK(tw::read_file(f / "whole/sweep.sqlite") == before);
+}
+
+TEST_CASE("inputs that would take for ever are refused before work starts") {
+  const auto refused = [](const std::vector<std::string>& set, int code, const std::string& why) {
+    std::vector<std::string> words{"run", k8};
+    for (const std::string& one : set) words.insert(words.end(), {"--set", one});
+    Run r;
+    CHECK(seconds_of([&] { r = run(words); }) < 60);
+    INFO(r.err);
+    CHECK(r.code == code);
+    CHECK(holds(r.err, why));
+  };
+  refused({"/software/init=1e30 s"}, 2, "is beyond what there is");
+  refused({"/run/evaluation_interval=1e-9"}, 3, "evaluations; at most");
+  refused({R"(/run/reliability={"name": "bad", "gpu_mtbf": "60 s"})", "/run/samples=1e7"}, 3, "failures");
+  refused({"/plan/gbs=1000000000"}, 3, "visits of stages");
+  std::string many = "/run/samples_by_run=[";
+  for (int i = 0; i < 20000; ++i) many += std::string(i ? "," : "") + "-" + std::to_string(i + 1);
+  refused({many + "]", "/run/samples=null"}, 2, "more faults like these");
+  refused({"/cluster/fabric/failed=[\"node-0\"]"}, 2, "is a node, no switch or cable");
+}
+
+TEST_CASE("a scenario may come from a pipe") {
+  const Folder f;
+  ::mkfifo((f / "pipe").c_str(), 0600);
+  std::thread writer([&] {
+    const int fd = ::open((f / "pipe").c_str(), O_WRONLY);
+    const std::string text = R"({"use": ")" + source_folder() + "/" + k1 + R"("})";
+    (void)!::write(fd, text.data(), text.size());
+    ::close(fd);
+  });
+  const Run r = run({"check", f / "pipe"});
+  writer.join();
+  INFO(r.err);
+  CHECK(r.code == 0);
+}
+
+TEST_CASE("check holds results to what has to add up") {
+  const Folder f;
+  CHECK(run({"run", k1, "--json", f / "r.json", "-q"}).code == 0);
+  CHECK(run({"check", f / "r.json"}).code == 0);
+  json wrong = json::parse(tw::read_file(f / "r.json"));
+  wrong[0]["energy"]["nodes_dc_j"] = wrong[0]["energy"]["nodes_dc_j"].get<double>() * 1.01;
+  wrong[0]["step"]["breakdown_s"]["host"] = -1.0;
+  const Run r = run({"check", f.put("w.json", wrong.dump())});
+  CHECK(r.code == 2);
+  CHECK(holds(r.err, "/0/energy/nodes_dc_j"));
+  CHECK(holds(r.err, "/0/step/breakdown_s/host: -1 is below 0"));
+}
+
+TEST_CASE("plan: how many nodes a hall carries, with and without nameplate and derating") {
+  const Run r = run({"plan", k8, "--fit", "--facility-power", "200 kW", "--json", "-"});
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  const json fit = json::parse(r.out)["fit"];
+  REQUIRE(fit.size() == 4);
+  for (const json& a : fit) {
+    if (a["nodes"] > 0) CHECK(a["facility_peak_w"].get<double>() <= a["limit_w"].get<double>());
+    CHECK(a["nodes"].get<int>() <= fit[0]["nodes"].get<int>());
+  }
+  CHECK(fit[0]["nodes"].get<int>() > 8);
+  CHECK(fit[1]["nodes"].get<int>() < fit[0]["nodes"].get<int>());
+  CHECK(fit[2]["limit_w"].get<double>() == Approx(160e3));
+}

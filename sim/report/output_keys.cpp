@@ -71,6 +71,14 @@ const OutputKey* find_output_key(const std::string& path) {
   return nullptr;
 }
 
+std::string unit_of(const std::string& path) {
+  const OutputKey* key = find_output_key(path);
+  if (key == nullptr || key->path != "cost.*") return key == nullptr ? "" : key->unit;
+  std::string currency = path.substr(path.rfind('_') + 1);
+  for (char& c : currency) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return currency;
+}
+
 bool more_is_better(const std::string& path) {
   return path.find("per_s") != std::string::npos || path == "step.mfu" || path.find("headroom") != std::string::npos;
 }

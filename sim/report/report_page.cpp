@@ -118,8 +118,7 @@ std::string sections_html(const std::vector<PageSection>& sections) {
 }
 
 std::string output_text(const std::string& path, double value) {
-  const OutputKey* key = find_output_key(path);
-  const std::string unit = key == nullptr ? "" : key->unit;
+  const std::string unit = unit_of(path);
   if (path == "step.mfu" || path == "power.shelf_headroom") return plain(100 * value, 3) + " %";
   if (unit == "s" && value >= 0.1) return time_text(value);
   if (unit == "%") return percent_text(value);

@@ -272,8 +272,7 @@ std::string input_value(const std::string& value) {
 }
 
 ShownUnit shown_unit(const std::string& path, double largest) {
-  const OutputKey* key = find_output_key(path);
-  const std::string unit = key == nullptr ? "" : key->unit;
+  const std::string unit = unit_of(path);
   const double v = std::abs(largest);
   if (path == "step.mfu" || path == "power.shelf_headroom") return {100, "%"};
   if (unit == "s") {

@@ -293,7 +293,7 @@ void Result::describe(Outputs<Result>& d) {
       "reference convergence factor that the window multiplies by");
   d.output("carbon", &Result::carbon);
   d.output("", &Result::grid);
-  d.output("cost", &Result::cost, "USD", "facility energy at the site's price");
+  d.output("cost", &Result::cost, "", "facility energy at the site's price; names end with the currency");
   d.output("jobs", &Result::jobs);
   d.output("reference", &Result::reference);
   d.computed(

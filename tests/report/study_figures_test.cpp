@@ -127,6 +127,8 @@ TEST_CASE("every key of a result is in the list of outputs, once") {
   CHECK(find_output_key("power.per_node.12.mean_w") != nullptr);
   CHECK(find_output_key("memory.parts_bytes.weights") != nullptr);
   CHECK(find_output_key("step.nonsense") == nullptr);
+  CHECK(unit_of("cost.energy_usd") == "USD");
+  CHECK(unit_of("cost.hourly_least_eur") == "EUR");
 }
 
 TEST_CASE("a new output is one line where it is described: it is written, listed, and found by its path") {

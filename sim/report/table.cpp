@@ -17,10 +17,6 @@ namespace {
 
 constexpr size_t kWidth = 100;
 
-void line(std::string& out, const std::string& name, const std::string& value) {
-  if (!value.empty() && value != "-") out += fmt::format("    {:<26} {}\n", name, value);
-}
-
 void heading(std::string& out, const std::string& text) {
   out += "  " + text + "\n";
 }
@@ -56,12 +52,6 @@ std::string wrapped(const std::string& text, const std::string& first_indent, co
   return out + "\n";
 }
 
-std::string list_of(const std::vector<std::string>& parts) {
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
-  return text;
-}
-
 void plan_lines(std::string& out, const Result& r) {
   const PlanResult& p = r.plan;
   std::string plan = fmt::format("{} node{}, {} GPUs: TP {}, ", p.nodes, p.nodes == 1 ? "" : "s", p.gpus, p.tp);
@@ -81,7 +71,7 @@ void step_lines(std::string& out, const Result& r) {
   std::vector<std::string> rates;
   if (s.samples_per_s) rates.push_back(plain(*s.samples_per_s) + " samples/s");
   if (s.tokens_per_s) rates.push_back(plain(*s.tokens_per_s) + " tokens/s");
-  line(out, "throughput", list_of(rates));
+  line(out, "throughput", joined(rates));
   line(out, "MFU", or_dash(s.mfu, [](double v) { return fmt::format("{:.1f} %", 100 * v); }));
   const double total = s.breakdown_s.total();
   if (total > 0) {
@@ -89,7 +79,7 @@ void step_lines(std::string& out, const Result& r) {
     for (const auto& [name, value] : outputs<Breakdown>().numbers(&s.breakdown_s))
       if (value / total >= 0.0005)
         parts.push_back(tied(fmt::format("{} {:.1f} %", input_name(name), 100 * value / total)));
-    out += wrapped(list_of(parts), "    critical path              ", "                               ");
+    out += wrapped(joined(parts), "    critical path              ", "                               ");
   }
   if (r.memory.per_gpu_bytes && r.memory.capacity_bytes)
     line(out, "memory of a GPU",
@@ -127,7 +117,7 @@ void power_lines(std::string& out, const Result& r) {
   if (p.evaluation) levels.push_back("evaluating " + power_text(*p.evaluation));
   if (p.wait) levels.push_back("waiting " + power_text(*p.wait));
   if (p.idle) levels.push_back("idle " + power_text(*p.idle));
-  line(out, "node, otherwise", list_of(levels));
+  line(out, "node, otherwise", joined(levels));
   line(out, "GPU, steady training", or_dash(p.gpu_steady, power_text));
   if (p.peak_bus_w)
     line(out, "bus, peak",

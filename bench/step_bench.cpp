@@ -9,7 +9,7 @@
 
 #include "network/process.hpp"
 #include "run/run_model.hpp"
-#include "study/archive.hpp"
+#include "study/result.hpp"
 #include "study/simulate.hpp"
 #include "topology/placement.hpp"
 

@@ -56,11 +56,7 @@ void write_folder(const Console& console, const Arguments& a, const std::vector<
   write_file(in_folder(folder, "results.csv"), report::results_csv(outcomes));
   write_file(in_folder(folder, "table.txt"), table);
   write_file(in_folder(folder, "inputs.json"), report::inputs_json(reproduction(a), scenarios));
-  std::vector<std::string> notes;
-  const auto note = [&](const std::vector<std::string>& more) {
-    for (const std::string& text : more)
-      if (std::find(notes.begin(), notes.end(), text) == notes.end()) notes.push_back(text);
-  };
+  report::Figures figures;
   std::string drawn;  // scenarios of one cluster share its drawing
   for (size_t i = 0; i < outcomes.size(); ++i)
     if (outcomes[i].result.error.empty()) {
@@ -71,14 +67,14 @@ void write_folder(const Console& console, const Arguments& a, const std::vector<
           write_file(in_folder(folder, "topology-" + report::file_name_of(outcomes[i].result.scenario) + ".svg"), svg);
         drawn = svg;
       }
-      note(report::power_figure(folder, scenarios[i].scenario, outcomes[i].result));
-      note(report::step_power_figure(folder, outcomes[i].result));
-      note(report::energy_flow_figure(folder, outcomes[i].result));
+      figures.add(report::power_figure(folder, scenarios[i].scenario, outcomes[i].result));
+      figures.add(report::step_power_figure(folder, outcomes[i].result));
+      figures.add(report::energy_flow_figure(folder, outcomes[i].result));
     }
-  note(report::step_breakdown_figure(folder, outcomes));
-  note(
+  figures.add(report::step_breakdown_figure(folder, outcomes));
+  figures.add(
       report::error_figure(folder, "predicted-measured", "Simulated against measured", report::error_points(outcomes)));
-  for (const std::string& text : notes) console.message(text);
+  for (const std::string& text : report::draw(std::move(figures))) console.message(text);
 }
 
 // Readings of every node, bus, rectifier and switch of the runs that succeeded.
@@ -115,8 +111,8 @@ int write_mlperf_logs_of(const Arguments& a, Console& console, const std::vector
   std::vector<std::vector<Outcome>> further;
   {
     Progress progress(console, "simulating every run");
-    further = simulate_further_runs(scenarios, {a.seed, a.runs, a.level}, workers(a.jobs),
-                                    kDeadline_s, [&](size_t done, size_t all) { progress.update(done, all); });
+    further = simulate_further_runs(scenarios, {a.seed, a.runs, a.level}, workers(a.jobs), kDeadline_s,
+                                    [&](size_t done, size_t all) { progress.update(done, all); });
   }
   int code = 0;
   for (size_t i = 0; i < scenarios.size(); ++i) {

@@ -9,6 +9,7 @@
 #include "cli/sweep_outputs.hpp"
 #include "core/files.hpp"
 #include "report/inputs_json.hpp"
+#include "report/result_json.hpp"
 #include "report/sweep_report.hpp"
 #include "study/sweep_run.hpp"
 

@@ -14,7 +14,7 @@ void write_sweep_outputs(Console& console, const std::string& folder) {
   write_file(in_folder(folder, "sweep.csv"), report::sweep_csv(table));
   const std::string text = report::sweep_table(study, table);
   write_file(in_folder(folder, "table.txt"), text);
-  for (const std::string& note : report::sweep_figures(folder, study, table)) console.message(note);
+  for (const std::string& note : report::draw(report::sweep_figures(folder, study, table))) console.message(note);
   console.result(text);
 }
 

@@ -41,12 +41,11 @@ ExitCode run(const Arguments& a, Console& console) {
     table += report::suite_table(suite);
   }
   if (!a.output.empty()) {
-    for (const SuiteOutcome& suite : suites) {
-      const std::string name = "predicted-measured-" + suite.name;
-      for (const std::string& note : report::error_figure(
-               a.output, name, "Simulated against measured, suite " + suite.name, report::error_points(suite)))
-        console.message(note);
-    }
+    report::Figures figures;
+    for (const SuiteOutcome& suite : suites)
+      figures.add(report::error_figure(a.output, "predicted-measured-" + suite.name,
+                                       "Simulated against measured, suite " + suite.name, report::error_points(suite)));
+    for (const std::string& note : report::draw(std::move(figures))) console.message(note);
     write_file(in_folder(a.output, "validate.json"), report::suites_json(suites));
     write_file(in_folder(a.output, "validate.txt"), table);
     report::Reproduction how{{"trainwatt", "validate"}, a.seed, a.runs, 1};
@@ -78,11 +77,11 @@ Command validate_command() {
        output_folder("-o,--output", "write validate.json, validate.txt and a figure a suite into DIR", &a->output),
        json_file("the rows", &a->json),
        output_file("--markdown", "write the accuracy table of the README", &a->markdown),
-       output_file("--gaps", "write the known gaps, those that were closed left out, those that shrank shrunk", &a->gaps),
+       output_file("--gaps", "write the known gaps, those that were closed left out, those that shrank shrunk",
+                   &a->gaps),
        seed(&a->seed),
-       option("--runs", "N",
-              "seeded repetitions, at least those of the suite (default: as each scenario says, else 1)", &a->runs,
-              between(1, 1e6)),
+       option("--runs", "N", "seeded repetitions, at least those of the suite (default: as each scenario says, else 1)",
+              &a->runs, between(1, 1e6)),
        jobs("scenarios simulated", &a->jobs), quiet(&a->quiet)},
       [a](Console& console) { return run(*a, console); }};
 }

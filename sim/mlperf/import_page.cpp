@@ -89,15 +89,14 @@ std::string import_page(const std::string& folder) {
   const auto count = [](size_t n) { return HtmlCell{report::count_text(static_cast<double>(n)), "", ""}; };
   return report::html_page(
       "Imported MLPerf results", "",
-      report::navigation_html({{"scores", "Scores"}, {"power", "Power"}, {"runs", "Runs"}, {"findings", "Findings"}}) +
-          report::html_section("scores", "Scores",
-                               report::merits_html({{"benchmarks", count(all["benchmarks"].size())},
-                                                    {"files read", cell(all, "/files", "")},
-                                                    {"findings", count(findings)}}) +
-                                   table(all, "", "/benchmarks", kScores)) +
-          report::html_section("power", "Power", report::figures_html(folder, figures)) +
-          report::html_section("runs", "Runs", runs) +
-          report::html_section("findings", "Findings", table(all, "", "/findings", kFindings)));
+      report::sections_html({{"scores", "Scores", "",
+                              report::merits_html({{"benchmarks", count(all["benchmarks"].size())},
+                                                   {"files read", cell(all, "/files", "")},
+                                                   {"findings", count(findings)}}) +
+                                  table(all, "", "/benchmarks", kScores)},
+                             {"power", "Power", "", report::figures_html(folder, figures)},
+                             {"runs", "Runs", "", runs},
+                             {"findings", "Findings", "", table(all, "", "/findings", kFindings)}}));
 }
 
 }  // namespace tw::mlperf

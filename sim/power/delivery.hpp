@@ -11,6 +11,9 @@
 
 namespace tw {
 
+template <class T>
+class Outputs;  // core/outputs.hpp
+
 enum class DeliveryKind { feed, stage, shelf, rectifier, bus, node };
 
 struct DeliveryVertex {
@@ -52,6 +55,7 @@ struct StageTotals {
   double headroom_w = 0;        // rating less peak
   double spare_headroom_w = 0;  // the same after the failure its redundancy is to survive; negative: not redundant
   bool redundant = true;
+  static void describe(Outputs<StageTotals>& d);
 };
 
 struct DeliveryRun {

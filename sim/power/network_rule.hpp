@@ -27,6 +27,8 @@
 namespace tw {
 
 class Fabric;
+template <class T>
+class Outputs;  // core/outputs.hpp
 
 // False for as_published on fabrics that it says nothing about.
 bool rule_defined(NetworkRule rule, const FabricType& type);
@@ -46,6 +48,7 @@ struct SwitchShare {
   int vertex = 0;
   double share = 0;
   double watts = 0;  // share * what the switch draws
+  static void describe(Outputs<SwitchShare>& d);
 };
 // What a switch of the fabric draws by its type's power model; `load` is the mean utilisation of its cabled ports.
 double switch_watts(const Fabric& fabric, int vertex, double load = 0);

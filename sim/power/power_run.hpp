@@ -15,11 +15,15 @@
 
 namespace tw {
 
+template <class T>
+class Outputs;  // core/outputs.hpp
+
 // Rectifiers of a bus that stop at a moment of the run and stay off.
 struct RectifierFailure {
   int bus = 0;    // of the cluster
   int count = 1;  // rectifiers; a shelf is rectifiers_per_shelf of them
   double at_s = 0;
+  static void describe(Outputs<RectifierFailure>& d);
 };
 
 // A board limit that is in force on some nodes from a moment on.
@@ -27,6 +31,7 @@ struct NodeCap {
   std::vector<int> nodes;  // of the cluster; whole groups of the timeline
   double from_s = 0;
   Power gpu_limit;
+  static void describe(Outputs<NodeCap>& d);
 };
 
 struct PowerOptions {
@@ -34,6 +39,7 @@ struct PowerOptions {
   uint64_t seed = 1;               // of the spread from board to board, if the node profile has any
   std::vector<NodeCap> caps;
   std::vector<RectifierFailure> failures;
+  static void describe(Outputs<PowerOptions>& d);
 };
 
 // One node of the job in the run window.

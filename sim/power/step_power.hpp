@@ -10,6 +10,9 @@
 
 namespace tw {
 
+template <class T>
+class Outputs;  // core/outputs.hpp
+
 // GPUs by what they do, then the rest of the node.
 constexpr std::array<std::string_view, 7> kStepPowerNames{"gpu_compute", "gpu_memory", "gpu_communication", "gpu_gaps",
                                                           "conversion",  "host",       "network_fans"};
@@ -21,6 +24,7 @@ struct StepPower {
   std::vector<std::array<double, 7>> watts;  // of each piece
   double end_s = 0;                          // of the last
   double total_w(size_t i) const;
+  static void describe(Outputs<StepPower>& d);
   double least_w() const;
   double most_w() const;
   double mean_w() const;

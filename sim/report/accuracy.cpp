@@ -7,13 +7,10 @@
 #include <map>
 
 #include "core/codec.hpp"
+#include "report/figures.hpp"
 
 namespace tw::report {
 namespace {
-
-void add_once(std::vector<std::string>& list, const std::string& name) {
-  if (std::find(list.begin(), list.end(), name) == list.end()) list.push_back(name);
-}
 
 std::string cell(const RowOutcome& r) {
   if (!r.error_pct) return "-";

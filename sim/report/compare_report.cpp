@@ -6,6 +6,9 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "core/outputs.hpp"
+#include "report/result_json.hpp"
+
 namespace tw::report {
 namespace {
 
@@ -122,10 +125,8 @@ std::string compare_json(const std::vector<Comparand>& all) {
         }
         row["values"].push_back(value);
       }
-      const auto number = [](const std::optional<double>& v) { return v ? json(*v) : json(nullptr); };
-      row["change_pct"] = number(d.changes_pct.back());  // of the last
-      row["changes_pct"] = json::array();
-      for (const auto& change : d.changes_pct) row["changes_pct"].push_back(number(change));
+      row["change_pct"] = described_json(d.changes_pct.back());  // of the last
+      row["changes_pct"] = described_json(d.changes_pct);
       out[key].push_back(row);
     }
   }
@@ -146,7 +147,7 @@ std::string compare_json(const std::vector<Comparand>& all) {
     out["step"].push_back(
         {{"name", all[i].name}, {"change_s", parts.empty() ? json(nullptr) : json(change_s)}, {"parts", parts}});
   }
-  return out.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  return json_text(out);
 }
 
 }  // namespace tw::report

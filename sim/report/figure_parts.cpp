@@ -94,10 +94,6 @@ void Settings::number(const char* name, double value) {
                                                                : fmt::format("{} = {:.9g}; ", name, value);
 }
 
-void add_once(Texts& list, const std::string& text) {
-  if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
-}
-
 bool failed(const CsvTable& table, size_t row) {
   return table.has("error") && !table.text(row, "error").empty();
 }

@@ -48,8 +48,6 @@ struct Grid {
 };
 Grid grid_of(const CsvTable& table, const std::string& x, const std::string& series, const std::string& y);
 
-void add_once(Texts& list, const std::string& text);
-
 // Rows with an error are not drawn.
 bool failed(const CsvTable& table, size_t row);
 

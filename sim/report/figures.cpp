@@ -12,11 +12,12 @@
 #include <cerrno>
 #include <cmath>
 #include <filesystem>
+#include <optional>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
 #include "core/csv.hpp"
+#include "core/csv_field.hpp"
 #include "core/files.hpp"
 #include "core/text.hpp"
 
@@ -27,52 +28,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Drawn {
-  std::string picture, problem;
-};
+constexpr size_t kTogether = 32;  // figures of one gnuplot: their commands have to fit on its command line
 
-// Both ends of a pipe; what is left open is closed with it.
-struct Pipe {
-  int read = -1, write = -1;
-  Pipe() {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) == 0) read = ends[0], write = ends[1];
-  }
-  ~Pipe() {
-    close_one(read);
-    close_one(write);
-  }
-  Pipe(const Pipe&) = delete;
-  Pipe& operator=(const Pipe&) = delete;
-  static void close_one(int& fd) {
-    if (fd >= 0) ::close(std::exchange(fd, -1));
-  }
-};
-
-// Reads both to their ends.
-void drain(Pipe& a, std::string& a_text, Pipe& b, std::string& b_text) {
-  std::array<char, 65536> buffer{};
-  while (a.read >= 0 || b.read >= 0) {
-    pollfd both[] = {{a.read, POLLIN, 0}, {b.read, POLLIN, 0}};
-    if (::poll(both, 2, -1) < 0 && errno != EINTR) return;
-    for (const auto& [pipe, text, ready] : {std::tuple{&a, &a_text, both[0].revents}, {&b, &b_text, both[1].revents}}) {
-      if (pipe->read < 0 || ready == 0) continue;
-      const ssize_t n = ::read(pipe->read, buffer.data(), buffer.size());
-      if (n > 0) text->append(buffer.data(), static_cast<size_t>(n));
-      if (n == 0 || (n < 0 && errno != EINTR)) Pipe::close_one(pipe->read);
-    }
-  }
+// In single quotes gnuplot knows no escape but the doubled quote; a line break would begin a new command.
+std::string quoted(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? "''" : std::string(1, static_cast<unsigned char>(c) < ' ' ? ' ' : c);
+  return out + "'";
 }
 
-// Runs gnuplot on plots/SCRIPT with arguments ARG1.. and without a shell. The picture comes back over a pipe, so that
-// files are written in our own way; its remarks are told only when it fails.
-Drawn run_gnuplot(const std::string& script, const std::string& format, const std::string& data,
-                  const std::vector<std::string>& arguments) {
-  const auto path = find_input_file("plots/" + script, "");
-  if (!path) return {"", fmt::format("plots/{} is missing; the figure was not drawn", script)};
-  std::vector<std::string> words{"gnuplot",     "-c", *path, fs::path(*path).parent_path().string(), format,
-                                 "/dev/stdout", data};
-  words.insert(words.end(), arguments.begin(), arguments.end());
+constexpr const char* kFormats[] = {"svg", "png"};
+
+// Where gnuplot leaves a picture, or its remarks, until they are read.
+std::string partial_of(const Drawing& d, const char* what) {
+  return fmt::format("{}.{}.{}.part", d.stem, what, ::getpid());
+}
+
+// Runs gnuplot on its commands, without a shell; its remarks go to a file. Its status; none when it is not installed.
+std::optional<int> run_gnuplot(const std::vector<std::string>& commands, const std::string& remarks) {
+  std::vector<std::string> words{"gnuplot"};
+  for (const std::string& command : commands) words.insert(words.end(), {"-e", command});
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
@@ -80,24 +55,16 @@ Drawn run_gnuplot(const std::string& script, const std::string& format, const st
   posix_spawn_file_actions_t quiet;
   posix_spawn_file_actions_init(&quiet);
   posix_spawn_file_actions_addopen(&quiet, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&quiet, out.write, 1);
-  posix_spawn_file_actions_adddup2(&quiet, remarks.write, 2);
+  posix_spawn_file_actions_addopen(&quiet, 1, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_addopen(&quiet, 2, remarks.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
   pid_t child = 0;
   const int failed = posix_spawnp(&child, "gnuplot", &quiet, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&quiet);
-  if (failed != 0) return {"", "gnuplot is not installed: figures were not drawn; their data are in the CSV files"};
-  Pipe::close_one(out.write);
-  Pipe::close_one(remarks.write);
-  Drawn drawn;
-  std::string said;
-  drain(out, drawn.picture, remarks, said);
+  if (failed != 0) return std::nullopt;
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || drawn.picture.empty())
-    drawn.problem = fmt::format("gnuplot failed on {}; the figure was not drawn ({})", script,
-                                printable(said.substr(0, said.find_last_not_of('\n') + 1), 300));
-  return drawn;
+  return status;
 }
 
 // Curves without a name of their own get none when a browser hovers over them.
@@ -111,30 +78,49 @@ std::string without_numbers(std::string svg) {
   return svg;
 }
 
-// Draws once for each format; a figure appears whole or not at all.
-std::vector<std::string> draw(const std::string& script, const std::string& stem,
-                              const std::vector<std::string>& arguments) {
-  for (const char* format : {"svg", "png"}) {
-    Drawn drawn = run_gnuplot(script, format, stem + ".csv", arguments);
-    if (!drawn.problem.empty()) return {drawn.problem};
-    write_file(fmt::format("{}.{}", stem, format), without_numbers(std::move(drawn.picture)));
-  }
-  return {};
+// What gnuplot left in a file, which goes.
+std::string taken(const std::string& file) {
+  std::error_code ignored;
+  std::string text = fs::exists(file, ignored) ? read_file(file) : "";
+  fs::remove(file, ignored);
+  return text;
 }
 
-// A name as a file name: letters, digits, dot, dash and underscore.
-std::string file_name(std::string name) {
-  for (char& c : name) {
-    const bool plain =
-        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
-    if (!plain && c != '.') c = '_';
+// Each script begins with the settings of a fresh gnuplot; a figure appears whole or not at all.
+std::vector<std::string> draw_together(const std::vector<Drawing>& drawings) {
+  std::vector<std::string> commands, notes;
+  for (const Drawing& d : drawings) {
+    const auto script = find_input_file("plots/" + d.script, "");
+    if (!script) return {fmt::format("plots/{} is missing; the figure was not drawn", d.script)};
+    for (const char* format : kFormats) {
+      std::string command = "call " + quoted(*script) + " " + quoted(fs::path(*script).parent_path().string());
+      for (const std::string& word : {std::string(format), partial_of(d, format), d.stem + ".csv"})
+        command += " " + quoted(word);
+      for (const std::string& word : d.arguments) command += " " + quoted(word);
+      commands.push_back(command + "; reset session");
+    }
   }
-  return name.empty() || name.front() == '.' ? "_" + name : name;
-}
-
-std::string quoted(std::string text) {
-  for (size_t at = 0; (at = text.find('"', at)) != std::string::npos; at += 2) text.insert(at, 1, '"');
-  return "\"" + text + "\"";
+  const std::string remarks_file = partial_of(drawings.front(), "remarks");
+  const auto status = run_gnuplot(commands, remarks_file);
+  const std::string remarks = taken(remarks_file);
+  bool well = status && WIFEXITED(*status) && WEXITSTATUS(*status) == 0;
+  std::vector<std::pair<std::string, std::string>> pictures;
+  for (const Drawing& d : drawings)
+    for (const char* format : kFormats) {
+      pictures.emplace_back(fmt::format("{}.{}", d.stem, format), taken(partial_of(d, format)));
+      well = well && !pictures.back().second.empty();
+    }
+  if (well) {
+    for (auto& [file, picture] : pictures) write_file(file, without_numbers(std::move(picture)));
+    return {};
+  }
+  if (!status) return {"gnuplot is not installed: figures were not drawn; their data are in the CSV files"};
+  if (drawings.size() == 1)
+    return {fmt::format("gnuplot failed on {}; the figure was not drawn ({})", drawings.front().script,
+                        printable(remarks.substr(0, remarks.find_last_not_of('\n') + 1), 300))};
+  for (const Drawing& d : drawings)  // one of them spoilt it for all
+    for (std::string& note : draw_together({d})) notes.push_back(std::move(note));
+  return notes;
 }
 
 // Mean over the nodes of a trace CSV (time_s, node_1, ...), blanks left out.
@@ -157,13 +143,36 @@ std::vector<std::pair<double, double>> mean_trace(const CsvTable& trace) {
 
 }  // namespace
 
-std::string file_name_of(const std::string& name) {
-  return file_name(name);
+std::string file_name_of(std::string name) {
+  for (char& c : name) {
+    const bool plain =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+    if (!plain) c = '_';
+  }
+  return name.empty() || name.front() == '.' ? "_" + name : name;
+}
+
+void Figures::add(Figures more) {
+  for (Drawing& d : more.drawings) drawings.push_back(std::move(d));
+  for (std::string& note : more.notes) add_once(notes, note);
+}
+
+std::vector<std::string> draw(Figures figures) {
+  for (size_t at = 0; at < figures.drawings.size(); at += kTogether) {
+    const auto begin = figures.drawings.begin() + static_cast<std::ptrdiff_t>(at);
+    const auto end = begin + static_cast<std::ptrdiff_t>(std::min(kTogether, figures.drawings.size() - at));
+    for (const std::string& note : draw_together({begin, end})) add_once(figures.notes, note);
+  }
+  return figures.notes;
 }
 
 std::vector<std::string> draw_figure(const std::string& script, const std::string& stem,
                                      const std::vector<std::string>& arguments) {
-  return draw(script, stem, arguments);
+  return draw({{{script, stem, arguments}}, {}});
+}
+
+void add_once(std::vector<std::string>& list, const std::string& text) {
+  if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
 }
 
 std::vector<ErrorPoint> error_points(const SuiteOutcome& suite) {
@@ -186,7 +195,7 @@ std::vector<ErrorPoint> error_points(const std::vector<Outcome>& outcomes) {
   return points;
 }
 
-std::vector<std::string> power_figure(const std::string& folder, const Scenario& scenario, const Result& result) {
+Figures power_figure(const std::string& folder, const Scenario& scenario, const Result& result) {
   if (result.series.time_s.empty()) return {};
   std::vector<std::pair<double, double>> measured;
   if (!scenario.reference.trace.empty()) measured = mean_trace(CsvTable::load(scenario.reference.trace));
@@ -198,7 +207,7 @@ std::vector<std::string> power_figure(const std::string& folder, const Scenario&
     data += fmt::format("{},{},{},{},{}\n", s.time_s[i], s.mean_w[i], low, high,
                         i < s.p50_w.size() ? s.p50_w[i] : s.mean_w[i]);
   }
-  const std::string stem = (fs::path(folder) / ("power-" + file_name(result.scenario))).string();
+  const std::string stem = (fs::path(folder) / ("power-" + file_name_of(result.scenario))).string();
   write_file(stem + ".csv", data);
   std::string trace;
   if (!measured.empty()) {
@@ -207,27 +216,29 @@ std::vector<std::string> power_figure(const std::string& folder, const Scenario&
     for (const auto& [time_s, power_w] : measured) text += fmt::format("{},{}\n", time_s, power_w);
     write_file(trace, text);
   }
-  return draw("power.gp", stem, {result.scenario, trace});
+  return {{{"power.gp", stem, {result.scenario, trace}}}, {}};
 }
 
-std::vector<std::string> error_figure(const std::string& folder, const std::string& name, const std::string& title,
-                                      const std::vector<ErrorPoint>& points) {
+Figures error_figure(const std::string& folder, const std::string& name, const std::string& title,
+                     const std::vector<ErrorPoint>& points) {
   if (points.empty()) return {};
   std::string data = "row,label,kind,error_pct,bound_pct\n";
   double widest = 1;
   int bounds = 0;
   size_t row = points.size();  // the first row on top
   for (const ErrorPoint& p : points) {
-    data += fmt::format("{},{},{},{},{}\n", row--, quoted(p.label), choice_name(p.kind), p.error_pct,
+    data += fmt::format("{},{},{},{},{}\n", row--, csv_field(p.label), choice_name(p.kind), p.error_pct,
                         p.bound_pct ? fmt::format("{}", *p.bound_pct) : "");
     bounds += p.bound_pct ? 1 : 0;
     widest = std::max({widest, std::abs(p.error_pct), p.bound_pct.value_or(0)});
   }
-  const std::string stem = (fs::path(folder) / file_name(name)).string();
+  const std::string stem = (fs::path(folder) / file_name_of(name)).string();
   write_file(stem + ".csv", data);
-  return draw(
-      "errors.gp", stem,
-      {title, fmt::format("{}", points.size()), fmt::format("{}", std::ceil(widest * 1.1)), fmt::format("{}", bounds)});
+  return {{{"errors.gp",
+            stem,
+            {title, fmt::format("{}", points.size()), fmt::format("{}", std::ceil(widest * 1.1)),
+             fmt::format("{}", bounds)}}},
+          {}};
 }
 
 }  // namespace tw::report

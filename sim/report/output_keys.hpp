@@ -5,19 +5,18 @@
 #include <string>
 #include <vector>
 
+#include "core/outputs.hpp"
+
 namespace tw::report {
 
-// `path` as in the columns of sweep.csv: "step.time_s". A list element is "[]", any key of a map "*":
-// "power.per_node[].mean_w", "memory.parts_bytes.*". `unit` is empty for texts and "1" for ratios.
-struct OutputKey {
-  const char* path;
-  const char* unit;
-  const char* meaning;
-};
+// In the order of the result; described where they are computed.
 const std::vector<OutputKey>& output_keys();
 
 // The entry that stands for a path, whose list indices may be numbers; null when there is none.
 const OutputKey* find_output_key(const std::string& path);
+
+// The unit of a path, empty when there is none; amounts of money are in the currency that their name ends with.
+std::string unit_of(const std::string& path);
 
 // Whether more of it is better (rates, utilisation); of times, energies and costs less is.
 bool more_is_better(const std::string& path);

@@ -8,20 +8,17 @@
 #include <utility>
 #include <vector>
 
+#include "core/outputs.hpp"
 #include "report/numbers.hpp"
+#include "report/result_json.hpp"
 
 namespace tw::report {
 namespace {
 
 using json = nlohmann::ordered_json;
 
-const std::vector<std::pair<const char*, double Breakdown::*>>& parts() {
-  static const std::vector<std::pair<const char*, double Breakdown::*>> list{
-      {"compute", &Breakdown::compute}, {"host", &Breakdown::host},     {"tp", &Breakdown::tp},
-      {"cp", &Breakdown::cp},           {"pp", &Breakdown::pp},         {"dp", &Breakdown::dp},
-      {"ep", &Breakdown::ep},           {"bubble", &Breakdown::bubble}, {"optimizer", &Breakdown::optimizer},
-      {"jitter", &Breakdown::jitter},   {"other", &Breakdown::other}};
-  return list;
+std::vector<std::pair<std::string, double>> parts(const PlanAnswer& a) {
+  return outputs<Breakdown>().numbers(&a.result.step.breakdown_s);
 }
 
 std::string value_text(PlanObjective objective, double value) {
@@ -61,9 +58,10 @@ std::string why_it_wins(const PlanAnswer& best, const PlanAnswer& next) {
   std::string out = fmt::format("Why it wins over {}:\n", plan_text(next.candidate));
   out += fmt::format("  a step of the runner-up takes {} {} a sample\n", plain(1e3 * std::abs(next_s - best_s)) + " ms",
                      next_s >= best_s ? "more" : "less");
-  std::vector<std::pair<double, const char*>> changes;
-  for (const auto& [name, part] : parts())
-    changes.emplace_back(next.result.step.breakdown_s.*part / b - best.result.step.breakdown_s.*part / a, name);
+  std::vector<std::pair<double, std::string>> changes;
+  const auto of_best = parts(best), of_next = parts(next);
+  for (size_t i = 0; i < of_best.size(); ++i)
+    changes.emplace_back(of_next[i].second / b - of_best[i].second / a, of_best[i].first);
   std::sort(changes.begin(), changes.end(),
             [](const auto& x, const auto& y) { return std::abs(x.first) > std::abs(y.first); });
   for (const auto& [change, name] : changes)
@@ -74,9 +72,9 @@ std::string why_it_wins(const PlanAnswer& best, const PlanAnswer& next) {
 
 std::string what_binds(const PlanSearch& s) {
   const PlanAnswer& best = s.answers.front();
-  const Breakdown& b = best.result.step.breakdown_s;
-  std::vector<std::pair<double, const char*>> shares;
-  for (const auto& [name, part] : parts()) shares.emplace_back(b.*part / b.total(), name);
+  const double total_s = best.result.step.breakdown_s.total();
+  std::vector<std::pair<double, std::string>> shares;
+  for (const auto& [name, part_s] : parts(best)) shares.emplace_back(part_s / total_s, name);
   std::sort(shares.rbegin(), shares.rend());
   std::string out = "What binds it:\n  a step is";
   for (size_t i = 0; i < 4 && shares[i].first > 0.005; ++i)
@@ -103,30 +101,16 @@ std::string what_binds(const PlanSearch& s) {
   return out;
 }
 
-json plan_of(const PlanCandidate& c, int gpus) {
+json plan_of(const PlanCandidate& c) {
   const Plan& p = c.plan;
-  return {{"nodes", p.nodes},
-          {"gpus", gpus},
-          {"tp", p.tp},
-          {"pp", p.pp},
-          {"vp", p.vp},
-          {"cp", p.cp},
-          {"dp", p.dp},
-          {"ep", p.ep},
-          {"mbs", p.mbs},
-          {"gbs", p.gbs},
-          {"ga", p.ga()},
-          {"sharding", choice_name(p.sharding)},
-          {"recompute", choice_name(c.recompute)}};
-}
-
-json maybe(const Maybe& v) {
-  return v ? json(*v) : json(nullptr);
+  json j = described_json(
+      PlanResult{p.nodes, p.tp * p.pp * p.cp * p.dp, p.tp, p.pp, p.vp, p.cp, p.dp, p.ep, p.mbs, p.gbs, p.ga()});
+  j["sharding"] = choice_name(p.sharding), j["recompute"] = choice_name(c.recompute);
+  return j;
 }
 
 json answer_json(const PlanSearch& s, const PlanAnswer& a) {
-  json j = {{"plan", plan_of(a.candidate,
-                             a.candidate.plan.tp * a.candidate.plan.pp * a.candidate.plan.cp * a.candidate.plan.dp)},
+  json j = {{"plan", plan_of(a.candidate)},
             {"own", a.candidate.own},
             {"estimated_step_s", a.candidate.step_s},
             {"memory_bytes", a.candidate.memory_bytes}};
@@ -135,11 +119,12 @@ json answer_json(const PlanSearch& s, const PlanAnswer& a) {
   j["front"] = a.front;
   for (size_t i = 0; i < a.values.size(); ++i) j["objectives"][choice_name(s.objectives[i])] = a.values[i];
   const Result& r = a.result;
-  j["step_s"] = maybe(r.step.time_s), j["mfu"] = maybe(r.step.mfu);
-  for (const auto& [name, part] : parts()) j["breakdown_s"][name] = r.step.breakdown_s.*part;
-  j["time_to_train_s"] = maybe(r.run.time_to_train_s.mean), j["facility_j"] = maybe(r.energy.facility_j);
-  j["kg_co2e"] = maybe(r.carbon.kg_co2e), j["energy_usd"] = maybe(objective_value(PlanObjective::cost, r));
-  j["facility_peak_w"] = r.grid.facility.peak_w, j["peak_bus_w"] = maybe(r.power.peak_bus_w);
+  j["step_s"] = described_json(r.step.time_s), j["mfu"] = described_json(r.step.mfu);
+  j["breakdown_s"] = described_json(r.step.breakdown_s);
+  j["time_to_train_s"] = described_json(r.run.time_to_train_s.mean);
+  j["facility_j"] = described_json(r.energy.facility_j), j["kg_co2e"] = described_json(r.carbon.kg_co2e);
+  j["energy_usd"] = described_json(objective_value(PlanObjective::cost, r));
+  j["facility_peak_w"] = r.grid.facility.peak_w, j["peak_bus_w"] = described_json(r.power.peak_bus_w);
   return j;
 }
 
@@ -211,12 +196,11 @@ std::string plan_json(const PlanSearch& s, const std::string& scenario) {
   for (const PlanAnswer& a : s.answers) j["plans"].push_back(answer_json(s, a));
   for (const PlanAnswer& a : s.beyond) j["beyond_limits"].push_back(answer_json(s, a));
   for (size_t i = 0; i < std::min<size_t>(20, s.too_large.size()); ++i) {
-    const Plan& p = s.too_large[i].plan;
-    j["too_large"].push_back({{"plan", plan_of(s.too_large[i], p.tp * p.pp * p.cp * p.dp)},
+    j["too_large"].push_back({{"plan", plan_of(s.too_large[i])},
                               {"estimated_step_s", s.too_large[i].step_s},
                               {"memory_bytes", s.too_large[i].memory_bytes}});
   }
-  return j.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  return json_text(j);
 }
 
 std::string fit_table(const HallFit& f) {
@@ -269,7 +253,7 @@ std::string plan_scenario(const PlanCandidate& c, const std::string& use, const 
                   {"training", {{"recompute", choice_name(c.recompute)}}},
                   // What was measured belongs to the plan it was measured with.
                   {"reference", nullptr}};
-  return j.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  return json_text(j);
 }
 
 }  // namespace tw::report

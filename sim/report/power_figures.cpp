@@ -16,13 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string stem_of(const std::string& folder, const char* kind, std::string name) {
-  for (char& c : name) {
-    const bool plain =
-        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
-    if (!plain) c = '_';
-  }
-  return (fs::path(folder) / fmt::format("{}-{}", kind, name)).string();
+std::string stem_of(const std::string& folder, const char* kind, const std::string& name) {
+  return (fs::path(folder) / fmt::format("{}-{}", kind, file_name_of(name))).string();
 }
 
 // A node of the flow: where its bar stands and how much of either side is taken.
@@ -68,7 +63,7 @@ std::vector<EnergyFlow> energy_flows(const Result& r) {
   return flows;
 }
 
-std::vector<std::string> energy_flow_figure(const std::string& folder, const Result& result) {
+Figures energy_flow_figure(const std::string& folder, const Result& result) {
   const std::vector<EnergyFlow> flows = energy_flows(result);
   if (flows.empty()) return {};
   const double whole_j = *result.energy.facility_j;
@@ -126,12 +121,14 @@ std::vector<std::string> energy_flow_figure(const std::string& folder, const Res
   write_file(stem + ".csv", data);
   write_file(stem + "-labels.csv", labels);
   write_file(stem + "-table.csv", table);
-  return draw_figure("energy_flow.gp", stem,
-                     {result.scenario + ": energy of the run, from the grid to what the GPUs do", stem + "-labels.csv",
-                      fmt::format("{}", bands), fmt::format("{}", blocks)});
+  return {{{"energy_flow.gp",
+            stem,
+            {result.scenario + ": energy of the run, from the grid to what the GPUs do", stem + "-labels.csv",
+             fmt::format("{}", bands), fmt::format("{}", blocks)}}},
+          {}};
 }
 
-std::vector<std::string> step_power_figure(const std::string& folder, const Result& result) {
+Figures step_power_figure(const std::string& folder, const Result& result) {
   const StepPower& p = result.grid.step;
   if (p.begin_s.empty()) return {};
   std::string data = "time_ms";
@@ -146,7 +143,7 @@ std::vector<std::string> step_power_figure(const std::string& folder, const Resu
     }
   const std::string stem = stem_of(folder, "step-power", result.scenario);
   write_file(stem + ".csv", data);
-  return draw_figure("step_power.gp", stem, {result.scenario + ": power of a node through one training step"});
+  return {{{"step_power.gp", stem, {result.scenario + ": power of a node through one training step"}}}, {}};
 }
 
 }  // namespace tw::report

@@ -4,17 +4,18 @@
 #include <string>
 #include <vector>
 
+#include "report/figures.hpp"
 #include "study/scenario.hpp"
 #include "study/simulate.hpp"
 
 namespace tw::report {
 
 // FOLDER/step-power-NAME.{csv,svg,png}: stacked watts of a node through one training step.
-std::vector<std::string> step_power_figure(const std::string& folder, const Result& result);
+Figures step_power_figure(const std::string& folder, const Result& result);
 
 // FOLDER/energy-flow-NAME.{csv,svg,png}: bands as wide as the joules they carry, window run. Every split adds up to
 // what comes in. Nothing is drawn where the network's share is undefined.
-std::vector<std::string> energy_flow_figure(const std::string& folder, const Result& result);
+Figures energy_flow_figure(const std::string& folder, const Result& result);
 
 // The splits of the flow, for the figure and for tests: what goes from where to where.
 struct EnergyFlow {

@@ -63,8 +63,8 @@ std::string figures_html(const std::string& folder, const std::vector<PageFigure
     if (fs::exists(fs::path(folder) / (figure.stem + ".csv"), ignored))
       data = fmt::format(" Data: <code>{}.csv</code>", html_text(figure.stem));
     out += fmt::format("<figure>\n{}\n<figcaption>{}.{}</figcaption></figure>\n",
-                       inline_svg(read_file(svg.string()), figure.stem + "-", figure.title),
-                       html_text(figure.title), data);
+                       inline_svg(read_file(svg.string()), figure.stem + "-", figure.title), html_text(figure.title),
+                       data);
   }
   return out;
 }
@@ -77,8 +77,7 @@ std::string origins_html(const json& inputs) {
     std::vector<std::vector<HtmlCell>> own, all;
     for (const json& v : s.at("values")) {
       const std::string origin = v.value("origin", "");
-      const std::vector<HtmlCell> row{
-          {v.value("pointer", ""), "", ""}, {v.value("value", ""), "", ""}, {origin, "", ""}};
+      const std::vector<HtmlCell> row{{v.value("pointer", "")}, {v.value("value", "")}, {origin}};
       if (origin == file || origin.rfind(file + " ", 0) == 0 || origin.rfind("--set", 0) == 0) own.push_back(row);
       all.push_back(row);
     }
@@ -99,24 +98,27 @@ std::string reproduce_html(const json& inputs, const std::vector<std::pair<std::
     out += "<p>The folder holds no inputs.json: it does not say how it was made.</p>\n";
   std::vector<std::vector<HtmlCell>> rows;
   if (inputs.contains("trainwatt")) {
-    rows.push_back({{"version", "", ""}, {inputs.value("trainwatt", ""), "", ""}});
+    rows.push_back({{"version"}, {inputs.value("trainwatt", "")}});
     for (const char* key : {"seed", "runs", "level"})
-      if (inputs.contains(key)) rows.push_back({{key, "", ""}, {inputs[key].dump(), "", ""}});
+      if (inputs.contains(key)) rows.push_back({{key}, {inputs[key].dump()}});
   }
-  for (const auto& [name, hash] : hashes) rows.push_back({{"inputs of " + name, "", ""}, {"sha256 " + hash, "", ""}});
+  for (const auto& [name, hash] : hashes) rows.push_back({{"inputs of " + name}, {"sha256 " + hash}});
   if (!rows.empty()) out += html_table("", {"what", "value"}, rows);
   return out + "<p>The same version, inputs and seed give the same bytes, whatever the number of workers.</p>\n";
 }
 
-std::string navigation_html(const std::vector<std::pair<std::string, std::string>>& sections) {
-  std::string out = "<nav>";
-  for (const auto& [id, title] : sections) out += fmt::format("<a href=\"#{}\">{}</a>", id, html_text(title));
-  return out + "</nav>\n";
+std::string sections_html(const std::vector<PageSection>& sections) {
+  std::string links, out;
+  for (const PageSection& s : sections) {
+    links += fmt::format("<a href=\"#{}\">{}</a>", s.id, html_text(s.link));
+    out += fmt::format("<section id=\"{}\"><h2>{}</h2>\n{}</section>\n", s.id,
+                       html_text(s.title.empty() ? s.link : s.title), s.body);
+  }
+  return "<nav>" + links + "</nav>\n" + out;
 }
 
 std::string output_text(const std::string& path, double value) {
-  const OutputKey* key = find_output_key(path);
-  const std::string unit = key == nullptr ? "" : key->unit;
+  const std::string unit = unit_of(path);
   if (path == "step.mfu" || path == "power.shelf_headroom") return plain(100 * value, 3) + " %";
   if (unit == "s" && value >= 0.1) return time_text(value);
   if (unit == "%") return percent_text(value);

@@ -23,7 +23,11 @@ std::string figures_html(const std::string& folder, const std::vector<PageFigure
 std::string origins_html(const nlohmann::ordered_json& inputs);
 std::string reproduce_html(const nlohmann::ordered_json& inputs,
                            const std::vector<std::pair<std::string, std::string>>& hashes);
-std::string navigation_html(const std::vector<std::pair<std::string, std::string>>& sections);  // id, title
+// Links to all sections, then the sections.
+struct PageSection {
+  std::string id, link, title, body;  // `title` empty: as the link
+};
+std::string sections_html(const std::vector<PageSection>& sections);
 
 // A number of an output key in its unit, for people.
 std::string output_text(const std::string& path, double value);

@@ -10,16 +10,6 @@
 namespace tw::report {
 namespace {
 
-void line(std::string& out, const std::string& name, const std::string& value) {
-  if (!value.empty() && value != "-") out += fmt::format("    {:<26} {}\n", name, value);
-}
-
-std::string joined(const std::vector<std::string>& parts) {
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
-  return text;
-}
-
 std::string percent(double share) {
   return fmt::format("{:.1f} %", 100 * share);
 }
@@ -84,6 +74,16 @@ void failure_lines(std::string& out, const RunResult& run) {
 }
 
 }  // namespace
+
+void line(std::string& out, const std::string& name, const std::string& value) {
+  if (!value.empty() && value != "-") out += fmt::format("    {:<26} {}\n", name, value);
+}
+
+std::string joined(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
+  return text;
+}
 
 std::string span_text(double s) {
   if (s >= 2 * 86400) return plain(s / 86400) + " days";

@@ -2,12 +2,17 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "study/result.hpp"
 
 namespace tw::report {
 
 std::string run_lines(const Result& result);
+
+// A line of the table, unless there is nothing to say; texts in a row.
+void line(std::string& out, const std::string& name, const std::string& value);
+std::string joined(const std::vector<std::string>& parts);
 
 // "12 s", "1.53 h", "20.4 days": the unit that suits.
 std::string span_text(double value_s);

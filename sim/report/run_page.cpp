@@ -42,10 +42,10 @@ std::string dotted(const std::string& pointer) {
 
 HtmlCell cell_of(const json& result, size_t index, const std::string& pointer) {
   const json::json_pointer at(pointer);
-  if (!result.contains(at)) return {"-", "", ""};
+  if (!result.contains(at)) return {"-"};
   const json& v = result[at];
-  if (v.is_string()) return {v.get<std::string>(), "", ""};
-  if (v.is_boolean()) return {v.get<bool>() ? "yes" : "no", "", ""};
+  if (v.is_string()) return {v.get<std::string>()};
+  if (v.is_boolean()) return {v.get<bool>() ? "yes" : "no"};
   const std::string key = fmt::format("/{}{}", index, pointer);
   if (v.is_null()) return {"-", "null", key};
   return {output_text(dotted(pointer), v.get<double>()), v.dump(), key};
@@ -82,7 +82,7 @@ std::string summary_html(const json& results) {
                          html_text(results[i].value("error", "")));
       continue;
     }
-    Cells row{{results[i].value("scenario", ""), "", ""}};
+    Cells row{{results[i].value("scenario", "")}};
     for (const Merit& m : shown) row.push_back(cell_of(results[i], i, m.pointer));
     rows.push_back(std::move(row));
   }
@@ -110,8 +110,8 @@ std::string reference_html(const std::string& folder, const json& results) {
           return {std::string(name) == "error_pct" ? percent_text(v) : in_unit(v, unit), r.at(name).dump(), at + name};
         };
         if (!r.at("error_pct").is_null()) sum += std::abs(r.at("error_pct").get<double>()), ++count;
-        rows.push_back({{results[i].value("scenario", ""), "", ""},
-                        {r.value("quantity", ""), "", ""},
+        rows.push_back({{results[i].value("scenario", "")},
+                        {r.value("quantity", "")},
                         number("measured"),
                         number("predicted"),
                         number("error_pct")});
@@ -154,8 +154,7 @@ void collect(const json& node, const std::string& pointer, const json& result, s
     tables += html_table(dotted(pointer), columns, list);
   } else {
     const OutputKey* key = find_output_key(dotted(pointer));
-    rows.push_back(
-        {{dotted(pointer), "", ""}, cell_of(result, index, pointer), {key == nullptr ? "" : key->meaning, "", ""}});
+    rows.push_back({{dotted(pointer)}, cell_of(result, index, pointer), {key == nullptr ? "" : key->meaning}});
   }
 }
 
@@ -189,20 +188,14 @@ std::string run_page(const std::string& folder, const json& results, const json&
   }
   warnings = warnings.empty() ? "<p>None.</p>\n" : "<ul class=\"warnings\">\n" + warnings + "</ul>\n";
   const std::string drawn = figures_html(folder, figures);
-  const std::string body =
-      navigation_html({{"summary", "Summary"},
-                       {"inputs", "Inputs"},
-                       {"reference", "Against measurements"},
-                       {"figures", "Figures"},
-                       {"results", "All results"},
-                       {"warnings", "Warnings"},
-                       {"reproduce", "How to reproduce"}}) +
-      html_section("summary", "Summary", summary_html(results)) +
-      html_section("inputs", "Inputs and where they come from", origins_html(inputs)) +
-      html_section("reference", "Against measurements", reference_html(folder, results)) +
-      html_section("figures", "Figures", drawn.empty() ? "<p>None were drawn: gnuplot was missing.</p>\n" : drawn) +
-      html_section("results", "All results", details) + html_section("warnings", "Warnings", warnings) +
-      html_section("reproduce", "How to reproduce", reproduce_html(inputs, hashes));
+  const std::string body = sections_html(
+      {{"summary", "Summary", "", summary_html(results)},
+       {"inputs", "Inputs", "Inputs and where they come from", origins_html(inputs)},
+       {"reference", "Against measurements", "", reference_html(folder, results)},
+       {"figures", "Figures", "", drawn.empty() ? "<p>None were drawn: gnuplot was missing.</p>\n" : drawn},
+       {"results", "All results", "", details},
+       {"warnings", "Warnings", "", warnings},
+       {"reproduce", "How to reproduce", "", reproduce_html(inputs, hashes)}});
   const json* first = results.empty() ? nullptr : &results[0];
   return html_page(title,
                    "TrainWatt " + (first == nullptr ? "" : first->value("trainwatt", inputs.value("trainwatt", ""))) +

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Texts line_figure(const std::string& stem, const Study& study, size_t k, const Grid& grid) {
+Figures line_figure(const std::string& stem, const Study& study, size_t k, const Grid& grid) {
   const StudyFigure& f = study.figures[k];
   std::string data = "x";
   for (const std::string& s : grid.series) data += "," + csv_line_field(f.series.empty() ? f.y : series_name(f, s));
@@ -33,14 +33,14 @@ Texts line_figure(const std::string& stem, const Study& study, size_t k, const G
   }
   write_file(stem + ".csv", data);
   const Settings settings = common_settings(study, k, grid, shown_unit(f.y, grid.largest));
-  return draw_figure(grid.x.numbers.empty() ? "bars.gp" : "sweep.gp", stem, {settings.code()});
+  return {{{grid.x.numbers.empty() ? "bars.gp" : "sweep.gp", stem, {settings.code()}}}, {}};
 }
 
 // Efficiency against the smallest x of each line: of a time t0 x0 / (t x), of a rate (r / x) / (r0 / x0).
-Texts scaling_figure(const std::string& stem, const Study& study, size_t k, const Grid& grid) {
+Figures scaling_figure(const std::string& stem, const Study& study, size_t k, const Grid& grid) {
   const StudyFigure& f = study.figures[k];
   if (grid.x.numbers.empty())
-    return {fmt::format("figure {}: {} has no numbers to scale over", k + 1, input_name(f.x))};
+    return {{}, {fmt::format("figure {}: {} has no numbers to scale over", k + 1, input_name(f.x))}};
   std::vector<size_t> order(grid.x.texts.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return grid.x.numbers[a] < grid.x.numbers[b]; });
@@ -74,10 +74,10 @@ Texts scaling_figure(const std::string& stem, const Study& study, size_t k, cons
     data += efficiencies + ideals + "\n";
   }
   write_file(stem + ".csv", data);
-  return draw_figure("scaling.gp", stem, {common_settings(study, k, grid, shown_unit(f.y, grid.largest)).code()});
+  return {{{"scaling.gp", stem, {common_settings(study, k, grid, shown_unit(f.y, grid.largest)).code()}}}, {}};
 }
 
-Texts heat_map(const std::string& stem, const Study& study, size_t k, const Grid& grid) {
+Figures heat_map(const std::string& stem, const Study& study, size_t k, const Grid& grid) {
   const StudyFigure& f = study.figures[k];
   std::string data = "column,row,x,y,value\n", columns, rows;
   for (size_t i = 0; i < grid.x.texts.size(); ++i)
@@ -102,7 +102,7 @@ Texts heat_map(const std::string& stem, const Study& study, size_t k, const Grid
   s.text("rows", rows);
   s.number("wide_cells", static_cast<double>(grid.x.texts.size()));
   s.number("high_cells", static_cast<double>(grid.series.size()));
-  return draw_figure("heatmap.gp", stem, {s.code()});
+  return {{{"heatmap.gp", stem, {s.code()}}}, {}};
 }
 
 // The inputs of a row that tell the points apart.
@@ -112,7 +112,7 @@ std::string point_label(const CsvTable& table, size_t row, const Texts& pointers
   return label;
 }
 
-Texts pareto_figure(const std::string& stem, const Study& study, size_t k, const CsvTable& table) {
+Figures pareto_figure(const std::string& stem, const Study& study, size_t k, const CsvTable& table) {
   const StudyFigure& f = study.figures[k];
   struct Point {
     size_t row = 0;
@@ -128,7 +128,7 @@ Texts pareto_figure(const std::string& stem, const Study& study, size_t k, const
     points.push_back({row, *x, *y, true});
     most_x = std::max(most_x, std::abs(*x)), most_y = std::max(most_y, std::abs(*y));
   }
-  if (points.empty()) return {fmt::format("figure {}: no point has values of {} and {}", k + 1, f.x, f.y)};
+  if (points.empty()) return {{}, {fmt::format("figure {}: no point has values of {} and {}", k + 1, f.x, f.y)}};
   const double sign_x = more_is_better(f.x) ? -1 : 1, sign_y = more_is_better(f.y) ? -1 : 1;
   for (Point& p : points)
     for (const Point& q : points) {
@@ -180,21 +180,15 @@ Texts pareto_figure(const std::string& stem, const Study& study, size_t k, const
   s.text("points_text", names);
   s.number("scale_x", ux.scale);
   s.number("scale_y", uy.scale);
-  return draw_figure("pareto.gp", stem, {s.code()});
+  return {{{"pareto.gp", stem, {s.code()}}}, {}};
 }
 
-std::string part_name(std::string key) {
-  if (key == "tp" || key == "cp" || key == "pp" || key == "dp" || key == "ep") {
-    for (char& c : key) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    return key;
-  }
-  if (key.rfind("gpu_", 0) == 0) key = "GPU " + key.substr(4);
-  std::replace(key.begin(), key.end(), '_', ' ');
-  return key;
+std::string part_name(const std::string& key) {
+  return key.rfind("gpu_", 0) == 0 ? "GPU " + input_name(key.substr(4)) : input_name(key);
 }
 
 // A group of outputs stacked, a bar a point; parts below half a percent of every bar are one.
-Texts breakdown_figure(const std::string& stem, const Study& study, size_t k, const CsvTable& table) {
+Figures breakdown_figure(const std::string& stem, const Study& study, size_t k, const CsvTable& table) {
   const StudyFigure& f = study.figures[k];
   const std::string group = f.y + ".";
   Texts parts;
@@ -220,7 +214,7 @@ Texts breakdown_figure(const std::string& stem, const Study& study, size_t k, co
     bars.push_back(std::move(bar));
   }
   if (bars.empty() || parts.empty() || largest <= 0)
-    return {fmt::format("figure {}: no point has values of {}", k + 1, f.y)};
+    return {{}, {fmt::format("figure {}: no point has values of {}", k + 1, f.y)}};
   std::vector<bool> kept(parts.size(), false);
   for (size_t p = 0; p < parts.size(); ++p)
     for (const Bar& bar : bars)
@@ -258,7 +252,7 @@ Texts breakdown_figure(const std::string& stem, const Study& study, size_t k, co
   s.number("scale", unit.scale);
   s.number("n", static_cast<double>(shown));
   s.number("bars", static_cast<double>(bars.size()));
-  return draw_figure("breakdown.gp", stem, {s.code()});
+  return {{{"breakdown.gp", stem, {s.code()}}}, {}};
 }
 
 }  // namespace
@@ -278,8 +272,7 @@ std::string input_value(const std::string& value) {
 }
 
 ShownUnit shown_unit(const std::string& path, double largest) {
-  const OutputKey* key = find_output_key(path);
-  const std::string unit = key == nullptr ? "" : key->unit;
+  const std::string unit = unit_of(path);
   const double v = std::abs(largest);
   if (path == "step.mfu" || path == "power.shelf_headroom") return {100, "%"};
   if (unit == "s") {
@@ -312,30 +305,28 @@ std::string figure_title(const Study& study, size_t k) {
   return study.figures[k].title.empty() ? study.name : study.figures[k].title;
 }
 
-std::vector<std::string> study_figures(const std::string& folder, const Study& study, const CsvTable& table) {
-  Texts notes;
+Figures study_figures(const std::string& folder, const Study& study, const CsvTable& table) {
+  Figures all;
   for (size_t k = 0; k < study.figures.size(); ++k) {
     const StudyFigure& f = study.figures[k];
     const std::string stem = (fs::path(folder) / figure_stem(study, k)).string();
-    Texts more;
     if (f.kind == FigureKind::pareto) {
-      more = pareto_figure(stem, study, k, table);
+      all.add(pareto_figure(stem, study, k, table));
     } else if (f.kind == FigureKind::breakdown) {
-      more = breakdown_figure(stem, study, k, table);
+      all.add(breakdown_figure(stem, study, k, table));
     } else {
       const Grid grid = grid_of(table, f.x, f.series, f.y);
       if (grid.cells.empty())
-        more = {fmt::format("figure {}: no point has a value of {}", k + 1, f.y)};
+        all.add({{}, {fmt::format("figure {}: no point has a value of {}", k + 1, f.y)}});
       else if (f.kind == FigureKind::scaling)
-        more = scaling_figure(stem, study, k, grid);
+        all.add(scaling_figure(stem, study, k, grid));
       else if (f.kind == FigureKind::heatmap)
-        more = heat_map(stem, study, k, grid);
+        all.add(heat_map(stem, study, k, grid));
       else
-        more = line_figure(stem, study, k, grid);
+        all.add(line_figure(stem, study, k, grid));
     }
-    for (const std::string& note : more) add_once(notes, note);
   }
-  return notes;
+  return all;
 }
 
 }  // namespace tw::report

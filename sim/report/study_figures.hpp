@@ -6,13 +6,14 @@
 #include <vector>
 
 #include "core/csv.hpp"
+#include "report/figures.hpp"
 #include "study/sweep.hpp"
 
 namespace tw::report {
 
 // FOLDER/NAME-1.{csv,svg,png}, ... in the order of the study's figures; the CSV files hold exact values in SI units.
-// Rows with an error are left out. Returns what a user should hear: a figure without data, a missing gnuplot.
-std::vector<std::string> study_figures(const std::string& folder, const Study& study, const CsvTable& table);
+// Rows with an error are left out; a figure without data is a note.
+Figures study_figures(const std::string& folder, const Study& study, const CsvTable& table);
 
 // "NAME-1", the stem of figure k (from 0), and its title.
 std::string figure_stem(const Study& study, size_t k);

@@ -70,8 +70,8 @@ std::string study_page(const std::string& folder, const json& inputs) {
   std::string summary;
   if (study.contains("description")) summary += "<p>" + html_text(study.value("description", "")) + "</p>\n";
   std::vector<std::pair<std::string, HtmlCell>> merits{
-      {"points", {count_text(static_cast<double>(t.rows())), "", ""}},
-      {"points that failed", {count_text(static_cast<double>(failures)), "", ""}}};
+      {"points", {count_text(static_cast<double>(t.rows()))}},
+      {"points that failed", {count_text(static_cast<double>(failures))}}};
   for (const auto& [name, column] : {std::pair{"least time to train", "run.time_to_train_s.mean"},
                                      {"highest throughput", "step.tokens_per_s"},
                                      {"least energy of the building", "energy.facility_j"},
@@ -98,14 +98,13 @@ std::string study_page(const std::string& folder, const json& inputs) {
     for (const json& columns : study.at("axes")) {
       ++axis;
       for (const auto& [pointer, values] : columns.items())
-        rows.push_back({{fmt::format("axis {}", axis), "", ""}, {pointer, "", ""}, {values_text(values), "", ""}});
+        rows.push_back({{fmt::format("axis {}", axis)}, {pointer}, {values_text(values)}});
     }
     for (const json& set : study.value("set", json::array())) {
       const std::string text = set.get<std::string>();
       const size_t equals = text.find('=');
-      rows.push_back({{"all points", "", ""},
-                      {text.substr(0, equals), "", ""},
-                      {equals == std::string::npos ? "" : text.substr(equals + 1), "", ""}});
+      rows.push_back(
+          {{"all points"}, {text.substr(0, equals)}, {equals == std::string::npos ? "" : text.substr(equals + 1)}});
     }
     what += html_table("What the study sets", {"where", "input", "values"}, rows);
   }
@@ -128,27 +127,20 @@ std::string study_page(const std::string& folder, const json& inputs) {
   for (size_t i = 0; i < t.rows(); ++i) {
     if (t.has("error") && !t.text(i, "error").empty()) continue;
     Cells row;
-    for (const std::string& p : pointers) row.push_back({input_value(t.text(i, p)), "", ""});
+    for (const std::string& p : pointers) row.push_back({input_value(t.text(i, p))});
     for (const char* c : shown) row.push_back(csv_cell_of(t, i, c));
     rows.push_back(std::move(row));
   }
   const std::string drawn = figures_html(folder, figures);
-  const std::string body =
-      navigation_html({{"summary", "Summary"},
-                       {"inputs", "Inputs"},
-                       {"figures", "Figures"},
-                       {"points", "Points"},
-                       {"warnings", "Failed points"},
-                       {"reproduce", "How to reproduce"}}) +
-      html_section("summary", "Summary", summary) + html_section("inputs", "Inputs and where they come from", what) +
-      html_section("figures", "Figures",
-                   drawn.empty() ? "<p>The study asks for none, or gnuplot was missing.</p>\n" : drawn) +
-      html_section(
-          "points", "Points",
-          html_table("", columns, rows) + "<p>All outputs of each point are in <code>sweep.csv</code>.</p>\n") +
-      html_section("warnings", "Failed points",
-                   failed.empty() ? "<p>None.</p>\n" : "<ul class=\"warnings\">\n" + failed + "</ul>\n") +
-      html_section("reproduce", "How to reproduce", reproduce_html(inputs, {}));
+  const std::string body = sections_html(
+      {{"summary", "Summary", "", summary},
+       {"inputs", "Inputs", "Inputs and where they come from", what},
+       {"figures", "Figures", "", drawn.empty() ? "<p>The study asks for none, or gnuplot was missing.</p>\n" : drawn},
+       {"points", "Points", "",
+        html_table("", columns, rows) + "<p>All outputs of each point are in <code>sweep.csv</code>.</p>\n"},
+       {"warnings", "Failed points", "",
+        failed.empty() ? "<p>None.</p>\n" : "<ul class=\"warnings\">\n" + failed + "</ul>\n"},
+       {"reproduce", "How to reproduce", "", reproduce_html(inputs, {})}});
   return html_page(
       "Study " + study.value("name", std::string("of ") + std::filesystem::path(folder).filename().string()),
       "TrainWatt " + inputs.value("trainwatt", "") + ": one scenario with many values of some of its inputs", body);
@@ -182,13 +174,14 @@ std::string validation_page(const std::string& folder, const json& suites, const
         };
         HtmlCell bound = number("bound_pct", true);
         if (!r.at("bound_pct").is_null())
-          bound.text = r.at("bound_pct").get<double>() == 0 ? "exact" : plain(r.at("bound_pct").get<double>(), 2) + " %";
-        rows.push_back({{r.value("id", ""), "", ""},
+          bound.text =
+              r.at("bound_pct").get<double>() == 0 ? "exact" : plain(r.at("bound_pct").get<double>(), 2) + " %";
+        rows.push_back({{r.value("id", "")},
                         number("measured", false),
                         number("predicted", false),
                         number("error_pct", true),
                         bound,
-                        {status, "", ""}});
+                        {status}});
       }
       if (!rows.empty())
         groups += html_table(title, {"row", "measured", "simulated", "error", "bound", "status"}, rows);
@@ -198,20 +191,19 @@ std::string validation_page(const std::string& folder, const json& suites, const
       const std::string at = fmt::format("/suites/{}/mape_pct/{}", s, kind);
       return v.is_null() ? HtmlCell{"-", "null", at} : HtmlCell{plain(v.get<double>(), 3) + " %", v.dump(), at};
     };
-    means.push_back(
-        {{name, "", ""}, mean("predicted"), mean("fitted"), {fmt::format("{} of {}", met, met + not_met), "", ""}});
-    for (const json& e : suite.at("errors")) groups += "<p class=\"failed\">" + html_text(e.get<std::string>()) + "</p>\n";
+    means.push_back({{name}, mean("predicted"), mean("fitted"), {fmt::format("{} of {}", met, met + not_met)}});
+    for (const json& e : suite.at("errors"))
+      groups += "<p class=\"failed\">" + html_text(e.get<std::string>()) + "</p>\n";
     tables += html_details("Suite " + name, groups, true);
     figures.push_back({"predicted-measured-" + file_name_of(name), "Suite " + name + ": error of each simulated row"});
   }
-  const std::string body =
-      navigation_html(
-          {{"summary", "Summary"}, {"figures", "Figures"}, {"rows", "Rows"}, {"reproduce", "How to reproduce"}}) +
-      html_section("summary", "Summary",
-                   "<p>Simulated values against measured ones. No constant was fitted on the predicted rows.</p>\n" +
-                       html_table("", {"suite", "mean error, predicted", "mean error, fitted", "bounds met"}, means)) +
-      html_section("figures", "Figures", figures_html(folder, figures)) + html_section("rows", "Rows", tables) +
-      html_section("reproduce", "How to reproduce", reproduce_html(inputs, {}));
+  const std::string body = sections_html(
+      {{"summary", "Summary", "",
+        "<p>Simulated values against measured ones. No constant was fitted on the predicted rows.</p>\n" +
+            html_table("", {"suite", "mean error, predicted", "mean error, fitted", "bounds met"}, means)},
+       {"figures", "Figures", "", figures_html(folder, figures)},
+       {"rows", "Rows", "", tables},
+       {"reproduce", "How to reproduce", "", reproduce_html(inputs, {})}});
   return html_page("Validation", "TrainWatt " + inputs.value("trainwatt", "") + ": predictions against measurements",
                    body);
 }

@@ -9,8 +9,8 @@
 
 #include "core/csv.hpp"
 #include "core/csv_field.hpp"
+#include "core/outputs.hpp"
 #include "report/numbers.hpp"
-#include "report/result_json.hpp"
 #include "report/study_figures.hpp"
 
 namespace tw::report {
@@ -32,14 +32,6 @@ std::string last_key(const std::string& pointer) {
 }
 
 }  // namespace
-
-std::string point_json(const Result& result) {
-  Outcome o;
-  o.result = result;
-  json one = json::parse(results_json({o})).front();
-  one["power"].erase("per_node");  // a line a node in every point tells nobody anything
-  return one.dump();
-}
 
 SweepTable sweep_table_of(const SweepStore& store) {
   SweepTable t;
@@ -126,7 +118,7 @@ std::string sweep_table(const Study& study, const SweepTable& t, size_t most) {
   return out;
 }
 
-std::vector<std::string> step_breakdown_figure(const std::string& folder, const std::vector<Outcome>& outcomes) {
+Figures step_breakdown_figure(const std::string& folder, const std::vector<Outcome>& outcomes) {
   Study study;
   study.name = "step-breakdown";
   StudyFigure figure;
@@ -141,7 +133,7 @@ std::vector<std::string> step_breakdown_figure(const std::string& folder, const 
     if (!o.result.error.empty()) continue;
     std::string head = "scenario", row = csv_line_field(o.result.scenario);
     std::vector<std::pair<std::string, std::string>> parts;
-    flatten(json::parse(point_json(o.result))["step"]["breakdown_s"], "step.breakdown_s", parts);
+    flatten(described_json(o.result.step.breakdown_s), "step.breakdown_s", parts);
     for (const auto& [name, value] : parts) {
       head += "," + name;
       row += "," + value;
@@ -153,7 +145,7 @@ std::vector<std::string> step_breakdown_figure(const std::string& folder, const 
   return study_figures(folder, study, CsvTable::parse(text, "step-breakdown"));
 }
 
-std::vector<std::string> sweep_figures(const std::string& folder, const Study& study, const SweepTable& t) {
+Figures sweep_figures(const std::string& folder, const Study& study, const SweepTable& t) {
   return study_figures(folder, study, CsvTable::parse(sweep_csv(t), "sweep.csv"));
 }
 

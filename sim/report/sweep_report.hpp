@@ -4,14 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "report/figures.hpp"
 #include "study/simulate.hpp"
 #include "study/sweep.hpp"
 #include "study/sweep_store.hpp"
 
 namespace tw::report {
-
-// What a study keeps of a result: its JSON without the list of nodes.
-std::string point_json(const Result& result);
 
 // Finished points in order. Outputs are named by the path of their keys ("step.time_s", "power.node_dc_w.mean"), in the
 // order of the contract; lists and texts are left out. A value that does not apply has an empty text.
@@ -34,10 +32,10 @@ std::string sweep_csv(const SweepTable& table);
 // The same for people: inputs, step time, time to train, node power, energy, error; at most `most` rows.
 std::string sweep_table(const Study& study, const SweepTable& table, size_t most = 40);
 
-// FOLDER/NAME-1.{csv,svg,png}, ... for the figures of the study. Returns what a user should hear.
-std::vector<std::string> sweep_figures(const std::string& folder, const Study& study, const SweepTable& table);
+// FOLDER/NAME-1.{csv,svg,png}, ... for the figures of the study.
+Figures sweep_figures(const std::string& folder, const Study& study, const SweepTable& table);
 
 // FOLDER/step-breakdown-1.{csv,svg,png}: where a step goes, a bar a scenario.
-std::vector<std::string> step_breakdown_figure(const std::string& folder, const std::vector<Outcome>& outcomes);
+Figures step_breakdown_figure(const std::string& folder, const std::vector<Outcome>& outcomes);
 
 }  // namespace tw::report

@@ -7,18 +7,15 @@
 #include <map>
 
 #include "core/csv_field.hpp"
+#include "core/outputs.hpp"
 #include "report/numbers.hpp"
-#include "report/result_json.hpp"
 #include "report/run_lines.hpp"
+#include "report/study_figures.hpp"
 
 namespace tw::report {
 namespace {
 
 constexpr size_t kWidth = 100;
-
-void line(std::string& out, const std::string& name, const std::string& value) {
-  if (!value.empty() && value != "-") out += fmt::format("    {:<26} {}\n", name, value);
-}
 
 void heading(std::string& out, const std::string& text) {
   out += "  " + text + "\n";
@@ -55,12 +52,6 @@ std::string wrapped(const std::string& text, const std::string& first_indent, co
   return out + "\n";
 }
 
-std::string list_of(const std::vector<std::string>& parts) {
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
-  return text;
-}
-
 void plan_lines(std::string& out, const Result& r) {
   const PlanResult& p = r.plan;
   std::string plan = fmt::format("{} node{}, {} GPUs: TP {}, ", p.nodes, p.nodes == 1 ? "" : "s", p.gpus, p.tp);
@@ -80,18 +71,15 @@ void step_lines(std::string& out, const Result& r) {
   std::vector<std::string> rates;
   if (s.samples_per_s) rates.push_back(plain(*s.samples_per_s) + " samples/s");
   if (s.tokens_per_s) rates.push_back(plain(*s.tokens_per_s) + " tokens/s");
-  line(out, "throughput", list_of(rates));
+  line(out, "throughput", joined(rates));
   line(out, "MFU", or_dash(s.mfu, [](double v) { return fmt::format("{:.1f} %", 100 * v); }));
-  const Breakdown& b = s.breakdown_s;
-  const double total = b.total();
+  const double total = s.breakdown_s.total();
   if (total > 0) {
     std::vector<std::string> parts;
-    for (const auto& [name, value] :
-         {std::pair{"compute", b.compute}, std::pair{"host", b.host}, std::pair{"TP", b.tp}, std::pair{"CP", b.cp},
-          std::pair{"PP", b.pp}, std::pair{"DP", b.dp}, std::pair{"EP", b.ep}, std::pair{"bubble", b.bubble},
-          std::pair{"optimizer", b.optimizer}, std::pair{"jitter", b.jitter}, std::pair{"other", b.other}})
-      if (value / total >= 0.0005) parts.push_back(tied(fmt::format("{} {:.1f} %", name, 100 * value / total)));
-    out += wrapped(list_of(parts), "    critical path              ", "                               ");
+    for (const auto& [name, value] : outputs<Breakdown>().numbers(&s.breakdown_s))
+      if (value / total >= 0.0005)
+        parts.push_back(tied(fmt::format("{} {:.1f} %", input_name(name), 100 * value / total)));
+    out += wrapped(joined(parts), "    critical path              ", "                               ");
   }
   if (r.memory.per_gpu_bytes && r.memory.capacity_bytes)
     line(out, "memory of a GPU",
@@ -129,7 +117,7 @@ void power_lines(std::string& out, const Result& r) {
   if (p.evaluation) levels.push_back("evaluating " + power_text(*p.evaluation));
   if (p.wait) levels.push_back("waiting " + power_text(*p.wait));
   if (p.idle) levels.push_back("idle " + power_text(*p.idle));
-  line(out, "node, otherwise", list_of(levels));
+  line(out, "node, otherwise", joined(levels));
   line(out, "GPU, steady training", or_dash(p.gpu_steady, power_text));
   if (p.peak_bus_w)
     line(out, "bus, peak",
@@ -169,7 +157,7 @@ void grid_lines(std::string& out, const Result& r) {
   for (const Ramp& ramp : f.ramps)
     line(out, fmt::format("ramp over {:g} s", ramp.window_s),
          fmt::format("up {}/s, down {}/s", power_text(ramp.up_w_per_s), power_text(ramp.down_w_per_s)));
-  line(out, "swing inside a step", or_dash(g.step_swing_w, power_text));
+  line(out, "swing inside a step", or_dash(g.facility.step_swing_w, power_text));
 }
 
 void energy_lines(std::string& out, const Result& r) {
@@ -230,7 +218,6 @@ void reference_lines(std::string& out, const Result& r) {
   if (r.reference.rows.empty()) return;
   heading(out, "Against the measurement");
   if (!r.reference.source.empty()) out += wrapped(r.reference.source, "    ", "    ");
-  const auto& units = quantity_units();
   for (const char* kind : {"predicted", "fitted", "given"}) {
     bool first = true;
     for (const ReferenceRow& row : r.reference.rows) {
@@ -238,8 +225,7 @@ void reference_lines(std::string& out, const Result& r) {
       if (std::exchange(first, false))
         out += fmt::format("    {:<26} {:>16} {:>16} {:>10}\n", kind, "simulated", "measured", "error");
       const auto text = [&](double v) { return in_unit(v, row.unit); };
-      const bool known =
-          std::any_of(units.begin(), units.end(), [&](const auto& q) { return q.first == row.quantity; });
+      const bool known = quantity_unit(row.quantity).has_value();
       out +=
           fmt::format("      {:<24} {:>16} {:>16} {:>10}\n", row.quantity + (known ? "" : " (?)"),
                       or_dash(row.predicted, text), or_dash(row.measured, text), or_dash(row.error_pct, percent_text));

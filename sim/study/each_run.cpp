@@ -1,7 +1,7 @@
 #include "study/each_run.hpp"
 
 #include "network/process.hpp"
-#include "study/archive.hpp"
+#include "study/result.hpp"
 
 namespace tw {
 namespace {

@@ -14,8 +14,6 @@
 namespace tw {
 namespace {
 
-constexpr double kGiB = 1024.0 * 1024 * 1024;
-
 std::vector<int> powers_around(int value, int highest) {
   std::set<int> values{value};
   for (int v = 1; v <= highest; v *= 2) values.insert(v);
@@ -84,7 +82,7 @@ std::vector<std::string> nearest_fitting_plans(const Scenario& s, size_t most) {
             change(mbs != s.plan.mbs, "/plan/mbs", std::to_string(mbs));
             change(sharding != s.plan.sharding, "/plan/sharding", sharding_name);
             change(recompute != s.training->recompute, "/training/recompute", recompute_name);
-            found.emplace_back(changes, bytes, fmt::format("{}  ({:.2f} GiB)", text, bytes / kGiB));
+            found.emplace_back(changes, bytes, fmt::format("{}  ({:.2f} GiB)", text, bytes / gib));
           }
   std::sort(found.begin(), found.end());
   for (size_t i = 0; i < std::min(most, found.size()); ++i) texts.push_back(std::get<2>(found[i]));

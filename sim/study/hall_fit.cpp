@@ -9,7 +9,7 @@
 
 #include "network/process.hpp"
 #include "power/network_rule.hpp"
-#include "study/archive.hpp"
+#include "study/result.hpp"
 #include "study/simulate.hpp"
 #include "topology/fabric.hpp"
 #include "topology/placement.hpp"

@@ -14,9 +14,9 @@
 #include "network/preload.hpp"
 #include "network/process.hpp"
 #include "power/network_rule.hpp"
-#include "study/archive.hpp"
 #include "study/fitting_plans.hpp"
 #include "study/plan_estimate.hpp"
+#include "study/result.hpp"
 #include "topology/placement.hpp"
 
 namespace tw {

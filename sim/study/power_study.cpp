@@ -146,7 +146,7 @@ GridResult grid_view(const LoadedScenario& loaded, const SuppliedRun& supplied, 
   // All nodes that train swing together; losses and cooling follow in proportion.
   const LossLaw law = s.site.pue_base == PueBase::ac ? rectifier_law(s.cluster.power_delivery) : LossLaw{};
   const double nodes = s.plan.nodes;
-  g.step_swing_w = (law.input_w(g.step.most_w() * nodes) - law.input_w(g.step.least_w() * nodes)) * s.site.pue;
+  g.facility.step_swing_w = (law.input_w(g.step.most_w() * nodes) - law.input_w(g.step.least_w() * nodes)) * s.site.pue;
   g.hourly = hourly_view(loaded, power, facility_w);
   return g;
 }

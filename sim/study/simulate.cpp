@@ -16,7 +16,6 @@
 #include "power/power_run.hpp"
 #include "run/run_model.hpp"
 #include "step/shape_warnings.hpp"
-#include "study/archive.hpp"
 #include "study/fitting_plans.hpp"
 #include "study/power_study.hpp"
 #include "study/reference_rows.hpp"

@@ -46,15 +46,14 @@ void check_quantity(const SuiteRow& row, const std::string& file, const std::str
     if (row.unit != "1") faults.add({file, place + "/unit", "a speedup has no unit", "allowed: 1"});
     return;
   }
-  std::vector<std::string> names{kSpeedup};
-  for (const auto& [name, unit] : quantity_units()) {
-    names.push_back(name);
-    if (row.quantity != name) continue;
-    if (row.unit != unit)
+  if (const auto unit = quantity_unit(row.quantity)) {
+    if (row.unit != *unit)
       faults.add({file, place + "/unit", fmt::format("\"{}\" is not the unit of {}", row.unit, row.quantity),
-                  fmt::format("allowed: {}", unit)});
+                  fmt::format("allowed: {}", *unit)});
     return;
   }
+  std::vector<std::string> names{kSpeedup};
+  for (const auto& [name, unit] : quantity_units()) names.push_back(name);
   faults.add({file, place + "/quantity", fmt::format("unknown quantity \"{}\"", row.quantity),
               suggest(row.quantity, names, 32)});
 }

@@ -10,43 +10,6 @@
 namespace tw {
 namespace {
 
-struct Quantity {
-  const char* name;
-  const char* unit;
-  Maybe (*value)(const Result&);
-};
-
-// One line a quantity that rows of suites and of scenario references may name.
-constexpr Quantity kQuantities[] = {
-    {"step_s", "s", [](const Result& r) { return r.step.time_s; }},
-    {"eval_s", "s", [](const Result& r) { return r.run.eval_s; }},
-    {"eval_first_s", "s", [](const Result& r) { return r.run.eval_first_s; }},
-    {"first_step_s", "s", [](const Result& r) { return r.run.first_step_s; }},
-    {"run_s", "s", [](const Result& r) { return r.run.time_to_train_s.mean; }},
-    {"olympic_s", "s", [](const Result& r) { return r.run.time_to_train_s.olympic; }},
-    {"official_s", "s", [](const Result& r) { return r.run.time_to_train_s.official; }},
-    {"samples", "samples", [](const Result& r) { return r.run.samples; }},
-    {"steady_w", "W", [](const Result& r) { return r.power.steady; }},
-    {"train_w", "W", [](const Result& r) { return r.power.train; }},
-    {"node_dc_w", "W", [](const Result& r) { return r.power.mean; }},
-    {"idle_w", "W", [](const Result& r) { return r.power.idle; }},
-    {"wait_w", "W", [](const Result& r) { return r.power.wait; }},
-    {"eval_w", "W", [](const Result& r) { return r.power.evaluation; }},
-    {"gpu_w", "W", [](const Result& r) { return r.power.gpu_steady; }},
-    {"network_w", "W", [](const Result& r) { return r.power.network_w; }},
-    {"dc_j", "J", [](const Result& r) { return r.energy.total_dc_j; }},
-    {"ac_j", "J", [](const Result& r) { return r.energy.total_ac_j; }},
-    {"facility_j", "J", [](const Result& r) { return r.energy.facility_j; }},
-    {"dc_mlperf_j", "J", [](const Result& r) { return r.energy_mlperf_v4_0.total_dc_j; }},
-    {"ac_mlperf_j", "J", [](const Result& r) { return r.energy_mlperf_v4_0.total_ac_j; }},
-    {"facility_mlperf_j", "J", [](const Result& r) { return r.energy_mlperf_v4_0.facility_j; }},
-    {"kg_co2e", "kg", [](const Result& r) { return r.carbon.kg_co2e; }},
-    {"kg_co2e_mlperf", "kg", [](const Result& r) { return r.carbon.kg_co2e_mlperf_v4_0; }},
-    {"memory_bytes", "B", [](const Result& r) { return r.memory.per_gpu_bytes; }},
-    {"mfu", "1", [](const Result& r) { return r.step.mfu; }},
-    {"days_per_1T_tokens", "d", [](const Result& r) { return r.run.days_per_1T_tokens; }},
-};
-
 struct LoadedSuite {
   Suite suite;
   std::vector<LoadedScenario> scenarios;  // one a case that is not refused
@@ -113,26 +76,6 @@ SuiteOutcome compare(const Suite& suite, const std::vector<Outcome>& outcomes) {
 }
 
 }  // namespace
-
-Maybe result_quantity(const Result& result, const std::string& quantity, const std::string& rule) {
-  if (quantity == "run_s" && rule == "olympic") return result.run.time_to_train_s.olympic;
-  if (quantity == "network_w" && !rule.empty()) {
-    const auto found = result.power.network_w_by_rule.find(rule);
-    return found == result.power.network_w_by_rule.end() ? std::nullopt : found->second;
-  }
-  for (const Quantity& q : kQuantities)
-    if (quantity == q.name) return q.value(result);
-  return std::nullopt;
-}
-
-const std::vector<std::pair<std::string, std::string>>& quantity_units() {
-  static const auto table = [] {
-    std::vector<std::pair<std::string, std::string>> list;
-    for (const Quantity& q : kQuantities) list.emplace_back(q.name, q.unit);
-    return list;
-  }();
-  return table;
-}
 
 Maybe error_pct(Maybe predicted, double measured) {
   if (!predicted || !std::isfinite(*predicted)) return std::nullopt;

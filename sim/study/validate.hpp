@@ -13,11 +13,9 @@
 
 namespace tw {
 
-// The value of a named quantity of a result, in SI; absent where it does not apply. `rule` chooses among the
-// apportionments of network_w; empty: the rule of the scenario.
-Maybe result_quantity(const Result& result, const std::string& quantity, const std::string& rule = "");
-// All names that result_quantity() knows, with their units.
-const std::vector<std::pair<std::string, std::string>>& quantity_units();
+template <class T>
+class Outputs;  // core/outputs.hpp
+
 // How much faster a case is than the one that row `over` belongs to: mean run times.
 inline constexpr const char* kSpeedup = "speedup";
 // 100 * (predicted - measured) / measured; 0 when both are 0, absent when only measured is 0 or predicted is absent.
@@ -33,6 +31,7 @@ struct RowOutcome {
   std::optional<bool> met() const;
   // Misses its bound, and by more than the known gap.
   bool worse_than_known() const;
+  static void describe(Outputs<RowOutcome>& d);
 };
 
 // A bound on rows taken together: a mean error, or how plans are ordered.
@@ -47,6 +46,7 @@ struct MeanOutcome {
   bool in_view = false;  // over rows that were in view: the suite has no predicted ones
   std::optional<bool> met() const;
   bool worse_than_known() const;
+  static void describe(Outputs<MeanOutcome>& d);
 };
 
 struct SuiteOutcome {
@@ -58,6 +58,7 @@ struct SuiteOutcome {
   int exit_code = 0;  // highest of the scenarios'
   // Mean absolute error of the rows of a kind, in percent; absent when there are none. `quantity` empty: of all.
   Maybe mape_pct(RowKind kind, const std::string& quantity = "") const;
+  static void describe(Outputs<SuiteOutcome>& d);
 };
 
 // Runs the suites of these names or files (none: all). Faults of all their inputs are thrown together, before anything

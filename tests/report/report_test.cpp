@@ -344,8 +344,9 @@ TEST_CASE("figures come with their data, in SVG and PNG") {
   fs::remove_all(folder);
   Scenario scenario;
   scenario.reference.trace = "reference/smc_v4.0/traces/8n_llama2_70b_lora_dc.csv";
-  CHECK(power_figure(folder.string(), scenario, toy::result()).empty());
-  CHECK(error_figure(folder.string(), "errors", "Toy \"suite\"", error_points(toy_suite())).empty());
+  Figures figures = power_figure(folder.string(), scenario, toy::result());
+  figures.add(error_figure(folder.string(), "errors", "Toy \"suite\"", error_points(toy_suite())));
+  CHECK(draw(figures).empty());
   for (const char* name : {"power-toy-8n.csv", "power-toy-8n-measured.csv", "power-toy-8n.svg", "power-toy-8n.png",
                            "errors.csv", "errors.svg", "errors.png"}) {
     INFO(name);
@@ -357,7 +358,13 @@ TEST_CASE("figures come with their data, in SVG and PNG") {
   const auto measured = CsvTable::load((folder / "power-toy-8n-measured.csv").string());
   CHECK(measured.rows() > 100);
   const std::string once = read_file((folder / "errors.svg").string());
-  error_figure(folder.string(), "errors", "Toy \"suite\"", error_points(toy_suite()));
+  // A figure that cannot be drawn spoils no other, and the others come out as before.
+  fs::remove(folder / "errors.svg");
+  figures.drawings.insert(figures.drawings.begin(),
+                          Drawing{"power.gp", (folder / "it's not there").string(), {"none", ""}});
+  const auto notes = draw(figures);
+  REQUIRE(notes.size() == 1);
+  CHECK(holds(notes[0], "gnuplot failed on power.gp; the figure was not drawn ("));
   CHECK(read_file((folder / "errors.svg").string()) == once);
   for (const auto& entry : fs::directory_iterator(folder)) CHECK(entry.path().extension() != ".part");
   fs::remove_all(folder);

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -50,7 +51,7 @@ void check_paths(const json& node, const std::string& path) {
   } else if (node.is_array()) {
     for (size_t i = 0; i < node.size(); ++i) check_paths(node[i], path + "." + std::to_string(i));
   } else {
-    INFO(path << " is not in the list of outputs (sim/report/output_keys.cpp)");
+    INFO(path << " is not described");
     CHECK(find_output_key(path) != nullptr);
   }
 }
@@ -69,7 +70,7 @@ TEST_CASE("every kind of figure is drawn from a table, with its data beside it")
                    figure(FigureKind::breakdown, "/plan/nodes", "step.breakdown_s", "/site"),
                    figure(FigureKind::line, "/plan/nodes", "no.such_key")};
   study.figures[0].title = "It's a \"title\" with 'quotes', commas; and `more`";
-  const auto notes = study_figures(folder.path.string(), study, CsvTable::parse(kTable, "sweep.csv"));
+  const auto notes = draw(study_figures(folder.path.string(), study, CsvTable::parse(kTable, "sweep.csv")));
   REQUIRE(notes.size() == 1);
   CHECK_THAT(notes[0], Catch::Contains("figure 7"));
   for (int k = 1; k <= 6; ++k)
@@ -103,10 +104,10 @@ TEST_CASE("axes read times and units; columns are shown in units that fit") {
   Study study;
   study.name = "hours";
   study.figures = {figure(FigureKind::line, "/run/start", "carbon.kg_co2e")};
-  CHECK(study_figures(folder.path.string(), study,
-                      CsvTable::parse("point,/run/start,carbon.kg_co2e\n0,2025-06-02T22:00+02:00,5\n"
-                                      "1,2025-06-03T01:00+02:00,4\n",
-                                      "sweep.csv"))
+  CHECK(draw(study_figures(folder.path.string(), study,
+                           CsvTable::parse("point,/run/start,carbon.kg_co2e\n0,2025-06-02T22:00+02:00,5\n"
+                                           "1,2025-06-03T01:00+02:00,4\n",
+                                           "sweep.csv")))
             .empty());
   const CsvTable data = CsvTable::load(folder / "hours-1.csv");
   CHECK(data.value(0, "x") == 22);
@@ -126,6 +127,43 @@ TEST_CASE("every key of a result is in the list of outputs, once") {
   CHECK(find_output_key("power.per_node.12.mean_w") != nullptr);
   CHECK(find_output_key("memory.parts_bytes.weights") != nullptr);
   CHECK(find_output_key("step.nonsense") == nullptr);
+  CHECK(unit_of("cost.energy_usd") == "USD");
+  CHECK(unit_of("cost.hourly_least_eur") == "EUR");
+}
+
+TEST_CASE("a new output is one line where it is described: it is written, listed, and found by its path") {
+  Outputs<Result> described;
+  Result::describe(described);
+  described.computed(
+      "step.toy_ms", [](const Result& r) { return 1e3 * r.step.time_s.value_or(0); }, "ms", "a toy");
+
+  const Result r = toy::result();
+  nlohmann::ordered_json written;
+  described.write(&r, written);
+  CHECK(written["step"]["toy_ms"] == 650.0);
+  CHECK(described.number(&r, "step.toy_ms") == 650.0);
+  const auto keys = described.keys();
+  CHECK(std::any_of(keys.begin(), keys.end(), [](const OutputKey& key) {
+    return key.path == "step.toy_ms" && key.unit == "ms" && key.meaning == "a toy";
+  }));
+  // Everything else stays as it was, and columns of sweeps and rows of comparisons are made from what is written.
+  written["step"].erase("toy_ms");
+  CHECK(written.dump() == nlohmann::ordered_json::parse(results_json({{r, 0}})).front().dump());
+}
+
+TEST_CASE("rows of measurements may name any number of a result") {
+  Result r = toy::result();
+  r.power.train = 6000;
+  CHECK(result_quantity(r, "run_s") == 318.3);
+  CHECK(result_quantity(r, "train_w") == 6000.0);
+  CHECK(result_quantity(r, "power.facility.peak_w") == 0.0);
+  CHECK(result_quantity(r, "network_w", "as_stated") == 4830.0);
+  CHECK(!result_quantity(r, "network_w", "by_load"));
+  CHECK(!result_quantity(r, "run.checkpoints.bytes"));
+  CHECK(quantity_unit("run.days") == "d");
+  CHECK(quantity_unit("dc_mlperf_j") == "J");
+  CHECK(!quantity_unit("step.nonsense"));
+  CHECK(quantity_units().size() == 27);
 }
 
 }  // namespace tw::report

@@ -153,7 +153,7 @@ TEST_CASE("parts add up to their totals, up to the grid") {
   // Noise adds waits to the steps of the run that the quiet step does not have.
   CHECK(r.grid.step.mean_w() == Approx(*r.power.steady).epsilon(0.06));
   CHECK(r.grid.step.mean_w() > *r.power.steady);
-  CHECK(*r.grid.step_swing_w > 0);
+  CHECK(*r.grid.facility.step_swing_w > 0);
 }
 
 TEST_CASE("missing watts are all named at once") {

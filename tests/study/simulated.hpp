@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "network/process.hpp"
-#include "study/archive.hpp"
+#include "study/result.hpp"
 #include "study/simulate.hpp"
 
 namespace tw {

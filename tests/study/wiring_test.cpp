@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "network/process.hpp"
-#include "study/archive.hpp"
+#include "study/result.hpp"
 #include "study/simulate.hpp"
 
 using namespace tw;

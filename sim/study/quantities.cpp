@@ -1,0 +1,92 @@
+// What measurements call the numbers of a result.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "core/outputs.hpp"
+#include "study/result.hpp"
+
+namespace tw {
+namespace {
+
+// Names that rows of suites and of scenario references may use for a key. All other keys go by their path.
+constexpr std::pair<const char*, const char*> kQuantities[] = {
+    {"step_s", "step.time_s"},
+    {"eval_s", "run.eval_s"},
+    {"eval_first_s", "run.eval_first_s"},
+    {"first_step_s", "run.first_step_s"},
+    {"run_s", "run.time_to_train_s.mean"},
+    {"olympic_s", "run.time_to_train_s.olympic"},
+    {"official_s", "run.time_to_train_s.official"},
+    {"samples", "run.samples"},
+    {"steady_w", "power.node_dc_w.steady"},
+    {"train_w", "power.train_w"},
+    {"node_dc_w", "power.node_dc_w.mean"},
+    {"idle_w", "power.node_dc_w.idle"},
+    {"wait_w", "power.wait_w"},
+    {"eval_w", "power.eval_w"},
+    {"gpu_w", "power.gpu_w"},
+    {"network_w", "power.network_w"},
+    {"dc_j", "energy.total_dc_j"},
+    {"ac_j", "energy.total_ac_j"},
+    {"facility_j", "energy.facility_j"},
+    {"dc_mlperf_j", "energy_mlperf_v4_0.total_dc_j"},
+    {"ac_mlperf_j", "energy_mlperf_v4_0.total_ac_j"},
+    {"facility_mlperf_j", "energy_mlperf_v4_0.facility_j"},
+    {"kg_co2e", "carbon.kg_co2e"},
+    {"kg_co2e_mlperf", "carbon.kg_co2e_mlperf_v4_0"},
+    {"memory_bytes", "memory.per_gpu_bytes"},
+    {"mfu", "step.mfu"},
+    {"days_per_1T_tokens", "run.days_per_1T_tokens"},
+};
+
+}  // namespace
+
+Maybe result_quantity(const Result& result, const std::string& quantity, const std::string& rule) {
+  if (quantity == "run_s" && rule == "olympic") return result.run.time_to_train_s.olympic;
+  std::string path = quantity;
+  for (const auto& [name, key] : kQuantities)
+    if (quantity == name) path = key;
+  if (quantity == "network_w" && !rule.empty()) path = "power.network_w_by_rule." + rule;
+  return outputs<Result>().number(&result, path);
+}
+
+const std::vector<std::pair<std::string, std::string>>& quantity_units() {
+  static const auto table = [] {
+    std::vector<std::pair<std::string, std::string>> list;
+    const std::vector<OutputKey> keys = outputs<Result>().keys();
+    for (const auto& [name, path] : kQuantities)
+      for (const OutputKey& key : keys)
+        if (key.path == path) list.emplace_back(name, key.unit);
+    return list;
+  }();
+  return table;
+}
+
+std::optional<std::string> quantity_unit(const std::string& quantity) {
+  for (const auto& [name, unit] : quantity_units())
+    if (name == quantity) return unit;
+  for (const OutputKey& key : outputs<Result>().keys())
+    if (key.path == quantity && !key.unit.empty()) return key.unit;
+  return std::nullopt;
+}
+
+std::vector<std::string> reference_warnings(const Result& result) {
+  Maybe facility_j, carbon_kg;
+  for (const ReferenceRow& row : result.reference.rows) {
+    if (row.quantity == "facility_mlperf_j") facility_j = row.measured;
+    if (row.quantity == "kg_co2e_mlperf") carbon_kg = row.measured;
+  }
+  const Maybe factor = result.carbon.intensity_kg_per_kwh;
+  if (!facility_j || !carbon_kg || !factor || *facility_j <= 0) return {};
+  const double kwh = *facility_j / joules_per_kwh;
+  const double implied = *carbon_kg / kwh;
+  // Published to three digits: a rounding of the mass or of the energy moves the factor by less than half a percent.
+  if (std::abs(implied / *factor - 1) < 0.005) return {};
+  return {
+      fmt::format("the published carbon, {:.2f} kg CO2e for {:.3f} kWh, implies {:.3f} kg/kWh and does not follow from "
+                  "the site's own {:.3f} kg/kWh, which gives {:.3f} kg; results here use the site's factor",
+                  *carbon_kg, kwh, implied, *factor, kwh * *factor)};
+}
+
+}  // namespace tw

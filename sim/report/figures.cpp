@@ -51,7 +51,6 @@ std::optional<int> run_gnuplot(const std::vector<std::string>& commands, const s
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
-  Pipe out, remarks;
   posix_spawn_file_actions_t quiet;
   posix_spawn_file_actions_init(&quiet);
   posix_spawn_file_actions_addopen(&quiet, 0, "/dev/null", O_RDONLY, 0);

@@ -67,7 +67,7 @@ StepResult step_of(const Scenario& s, const SimulatedRun& run) {
   if (s.network) {
     r.tokens_per_s = *r.samples_per_s * sample_tokens(s);
     const Accelerator& a = s.cluster.node.accelerator;
-    const double peak = s.training->precision == Precision::fp8 ? a.peak_fp8.value() : a.peak_bf16.value();
+    const double peak = a.peak(s.training->precision).value();
     const double gpus = static_cast<double>(s.plan.nodes) * s.cluster.node.gpus;
     r.mfu = model_flops_per_sample(*s.network, *s.training) * *r.samples_per_s / (gpus * peak);
   }
@@ -199,6 +199,7 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   r.series = {series.time_s, series.mean_w, series.p5_w, series.p95_w, series.p50_w};
   r.timeline = supplied.timeline;
   r.power_options = supplied.options;
+  r.warnings.insert(r.warnings.end(), loaded.warnings.begin(), loaded.warnings.end());
   warn_about(r, s);
   for (std::string& warning : run_warnings(s, r, run)) r.warnings.push_back(std::move(warning));
   for (std::string& warning : shape_warnings(in.step)) r.warnings.push_back(std::move(warning));

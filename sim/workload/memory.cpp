@@ -26,7 +26,7 @@ double layer_activation_bytes(const Architecture& n, const Training& t, const Pl
   if (t.recompute == Recompute::full) return 2 * shard * h;  // the layer's input alone
   // Linear inputs are kept for the weight gradients: in FP8 where the layer runs in FP8, not at all where the base is
   // frozen (adapters keep the inputs of the layers they adapt).
-  const double input = t.precision == Precision::fp8 ? 1 : 2;
+  const double input = is_scaled(t.precision) ? 1 : 2;
   const auto kept = [&](int target) { return !t.lora || t.lora->targets >= target ? (t.lora ? 2.0 : input) : 0.0; };
   double bytes = 2 * 2 * shard * h;                                               // inputs of the two norms
   bytes += kept(1) * shard * h;                                                   // QKV input
@@ -68,7 +68,7 @@ std::vector<StageMemory> memory_of_stages(const Architecture& n, const Training&
     trained += tables * trained_embedding_parameters(n, t, p);
     StageMemory m;
     // Frozen FP8 weights are held in FP8 alone, in both layouts; trained ones in BF16 beside the master copy.
-    m.weights = (t.lora && t.precision == Precision::fp8
+    m.weights = (t.lora && is_scaled(t.precision)
                      ? own_layers * layer_here * s.frozen_fp8_bytes_per_parameter + tables * table * 2
                      : parameters * 2) /
                 weight_shards;

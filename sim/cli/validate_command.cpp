@@ -20,7 +20,7 @@ namespace {
 
 struct Arguments {
   std::vector<std::string> suites;
-  std::string output, json, markdown, gaps;
+  std::string output, json, markdown, gaps, residuals;
   uint64_t seed = 1;
   int runs = 0, jobs = 0;
   bool quiet = false;
@@ -33,6 +33,7 @@ ExitCode run(const Arguments& a, Console& console) {
   check_output_file("--json", a.json, faults);
   check_output_file("--markdown", a.markdown, faults);
   check_output_file("--gaps", a.gaps, faults);
+  check_output_file("--residuals", a.residuals, faults);
   faults.throw_if_any();
   std::vector<SuiteOutcome> suites;
   {
@@ -67,7 +68,12 @@ ExitCode run(const Arguments& a, Console& console) {
     Faults none;
     write_output(console, a.gaps, report::known_gaps_text(shrunk(load_known_gaps(none), suites)));
   }
-  if (a.json != "-" && a.markdown != "-" && a.gaps != "-") console.result(table);
+  if (!a.residuals.empty()) {
+    const ResidualTable residuals = residuals_of(suites);
+    write_output(console, a.residuals, residual_table_text(residuals));
+    table += report::coverage_table(coverage_of(suites, residuals));
+  }
+  if (a.json != "-" && a.markdown != "-" && a.gaps != "-" && a.residuals != "-") console.result(table);
   return static_cast<ExitCode>(code);
 }
 
@@ -89,6 +95,12 @@ Command validate_command() {
         "FILE",
         "write the known gaps, those that were closed left out, those that shrank shrunk",
         &a->gaps,
+        false,
+        {}},
+       {"--residuals",
+        "FILE",
+        "write the errors of the predicted rows by class, what intervals are made of",
+        &a->residuals,
         false,
         {}},
        {"--seed", "N", "seed of all random draws (default 1)", &a->seed, false, {}},

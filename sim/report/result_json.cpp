@@ -5,6 +5,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "report/intervals_json.hpp"
+
 namespace tw::report {
 namespace {
 
@@ -303,10 +305,12 @@ std::string status(const RowOutcome& row) {
 std::string results_json(const std::vector<Outcome>& outcomes) {
   json all = json::array();
   for (const Outcome& o : outcomes) {
-    if (o.result.error.empty())
+    if (o.result.error.empty()) {
       all.push_back(result_json(o.result));
-    else
+      put_intervals(all.back(), o.result);
+    } else {
       all.push_back({{"scenario", o.result.scenario}, {"error", o.result.error}});
+    }
   }
   return written(all);
 }

@@ -76,7 +76,7 @@ void Accelerator::describe(Description<Accelerator>& d) {
   d.optional("peak_fp32", &Accelerator::peak_fp32, "FP32 peak (TF32 where matrices use it)");
   d.optional("peaks", &Accelerator::peaks, "dense peaks of other precisions: mxfp8, nvfp4");
   d.optional("efficiency", &Accelerator::efficiency,
-             "share that matrix products reach of what their kernel table says, by precision (default: all of it)");
+             "share that kernels reach of what their table says: of matrix products by precision, of attention (default: 1)");
   d.required("memory_bandwidth", &Accelerator::memory_bandwidth, "memory bandwidth of the datasheet", above(0));
   d.optional("copy_bandwidth", &Accelerator::copy_bandwidth,
              "measured bandwidth of a large copy, read plus written; with transfer_from: by default in proportion");

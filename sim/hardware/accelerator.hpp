@@ -50,7 +50,7 @@ struct Accelerator {
   Power board_limit;
   FlopRate peak_bf16, peak_fp8, peak_fp32;  // dense; zero = not supported
   std::map<std::string, FlopRate> peaks;    // of other precisions
-  // What matrix products reach of the efficiency that their kernel tables say, by precision; absent: all of it.
+  // What kernels reach of the efficiency that their tables say: matrix products by precision, "attention"; absent: 1.
   std::map<std::string, double> efficiency;
   Bandwidth memory_bandwidth;  // datasheet
   Bandwidth copy_bandwidth;    // plateau of a large copy, read plus written

@@ -54,8 +54,8 @@ std::vector<Sample> nearest_samples(const Accelerator& a, Precision precision) {
   }
 }
 
-double efficiency_factor(const Accelerator& a, Precision p) {
-  const auto found = a.efficiency.find(type_of(p).name);
+double efficiency_factor(const Accelerator& a, const std::string& kernels) {
+  const auto found = a.efficiency.find(kernels);
   return found == a.efficiency.end() ? 1 : found->second;
 }
 
@@ -72,8 +72,9 @@ double attention_rate(const Accelerator& a, const AttentionShape& shape, bool ba
   if (samples.empty()) return 0.5 * a.peak_bf16.value();
   // A long-and-thin shape fills the device as its geometric mean does.
   const double tokens = std::sqrt(shape.query_tokens * shape.key_tokens);
-  return std::exp(
-      interpolate(samples, {std::log(shape.heads * shape.batch), std::log(tokens), std::log(shape.head_dim)}));
+  return efficiency_factor(a, "attention") *
+         std::exp(interpolate(samples,
+                              {std::log(shape.heads * shape.batch), std::log(tokens), std::log(shape.head_dim)}));
 }
 
 }  // namespace
@@ -82,7 +83,7 @@ double gemm_time_s(const Accelerator& a, Precision precision, double m, double n
   if (m <= 0 || n <= 0 || k <= 0) return 0;
   const auto samples = nearest_samples(a, precision);
   const double efficiency =
-      efficiency_factor(a, precision) *
+      efficiency_factor(a, type_of(precision).name) *
       (samples.empty() ? 0.7 : std::min(1.0, std::exp(interpolate(samples, {std::log(m), std::log(n), std::log(k)}))));
   return std::max(a.graph_floor.value(), 2 * m * n * k / (peak(a, precision) * efficiency));
 }

@@ -40,7 +40,7 @@ double kernel_time_s(const Operation& o, const Accelerator& a, const Software& s
       const double fp8 = is_scaled(o.precision) ? software.fp8_attention_speedup : 1;
       const double t =
           o.backward ? attention_backward_time_s(a, o.attention) : attention_forward_time_s(a, o.attention);
-      return slowdown * t / fp8;
+      return slowdown * t / (fp8 * software.attention_speed);
     }
     case OperationKind::memory:
       if (o.norm) return memory_time_s(a, o.bytes, a.norm_bandwidth.value() / a.copy_bandwidth.value());

@@ -46,13 +46,16 @@ std::string profile_text(const Accelerator& a, const std::string& datasheet_text
     out += fmt::format("  \"{}\": {},\n", key, value);
   };
   const auto text = [&](const std::string& key, const std::string& value) { line(key, Json(value).dump()); };
-  for (const char* key : {"name", "memory", "board_limit", "peak_bf16", "peak_fp8", "peak_fp32", "memory_bandwidth"})
+  for (const char* key :
+       {"name", "memory", "board_limit", "peak_bf16", "peak_fp8", "peak_fp32", "peaks", "memory_bandwidth"})
     if (sheet.contains(key)) line(key, sheet[key].dump());
   text("copy_bandwidth", terabytes(a.copy_bandwidth, 4));
   text("norm_bandwidth", terabytes(a.norm_bandwidth, 3));
   text("launch_floor", micros(a.launch_floor, 3));
   text("graph_floor", micros(a.graph_floor, 3));
-  line("power", sheet["power"].dump());
+  // Watts that the datasheet leaves to another board's stay left to it.
+  for (const char* key : {"power", "transfer_from"})
+    if (sheet.contains(key)) line(key, sheet[key].dump());
   if (!a.transferred_from.empty()) text("transferred_from", a.transferred_from);
   text("source", source);
   out += "  \"gemm\": [";

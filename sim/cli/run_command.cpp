@@ -162,6 +162,7 @@ ExitCode run(const Arguments& a, Console& console) {
   for (size_t i = 0; i < outcomes.size(); ++i) {
     Outcome& o = outcomes[i];
     if (o.result.scenario.empty()) o.result.scenario = scenarios[i].scenario.name;
+    add_intervals(o.result, scenarios[i].scenario, residual_table());
     code = std::max(code, o.exit_code);
     if (!a.set.empty() && !o.result.reference.rows.empty())
       o.result.warnings.push_back(

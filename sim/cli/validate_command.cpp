@@ -19,7 +19,7 @@ namespace {
 
 struct Arguments {
   std::vector<std::string> suites;
-  std::string output, json, markdown, gaps;
+  std::string output, json, markdown, gaps, residuals;
   uint64_t seed = 1;
   int runs = 0, jobs = 0;
   bool quiet = false;
@@ -59,7 +59,12 @@ ExitCode run(const Arguments& a, Console& console) {
     Faults none;
     write_output(console, a.gaps, report::known_gaps_text(shrunk(load_known_gaps(none), suites)));
   }
-  if (a.json != "-" && a.markdown != "-" && a.gaps != "-") console.result(table);
+  if (!a.residuals.empty()) {
+    const ResidualTable residuals = residuals_of(suites);
+    write_output(console, a.residuals, residual_table_text(residuals));
+    table += report::coverage_table(coverage_of(suites, residuals));
+  }
+  if (a.json != "-" && a.markdown != "-" && a.gaps != "-" && a.residuals != "-") console.result(table);
   return static_cast<ExitCode>(code);
 }
 
@@ -79,6 +84,8 @@ Command validate_command() {
        output_file("--markdown", "write the accuracy table of the README", &a->markdown),
        output_file("--gaps", "write the known gaps, those that were closed left out, those that shrank shrunk",
                    &a->gaps),
+       output_file("--residuals", "write the errors of the predicted rows by class, what intervals are made of",
+                   &a->residuals),
        seed(&a->seed),
        option("--runs", "N", "seeded repetitions, at least those of the suite (default: as each scenario says, else 1)",
               &a->runs, between(1, 1e6)),

@@ -74,22 +74,26 @@ void Accelerator::describe(Description<Accelerator>& d) {
   d.required("peak_bf16", &Accelerator::peak_bf16, "dense BF16 peak", above(0));
   d.optional("peak_fp8", &Accelerator::peak_fp8, "dense FP8 peak; absent: no FP8");
   d.optional("peak_fp32", &Accelerator::peak_fp32, "FP32 peak (TF32 where matrices use it)");
+  d.optional("peaks", &Accelerator::peaks, "dense peaks of other precisions: mxfp8, nvfp4");
+  d.optional("efficiency", &Accelerator::efficiency,
+             "share that kernels reach of what their table says: of matrix products by precision, of attention (default: 1)");
   d.required("memory_bandwidth", &Accelerator::memory_bandwidth, "memory bandwidth of the datasheet", above(0));
-  d.required("copy_bandwidth", &Accelerator::copy_bandwidth, "measured bandwidth of a large copy, read plus written",
-             above(0));
-  d.required("norm_bandwidth", &Accelerator::norm_bandwidth, "measured bandwidth of a fused norm", above(0));
-  d.required("launch_floor", &Accelerator::launch_floor, "shortest kernel, launched back to back");
-  d.required("graph_floor", &Accelerator::graph_floor, "shortest kernel inside a CUDA graph");
+  d.optional("copy_bandwidth", &Accelerator::copy_bandwidth,
+             "measured bandwidth of a large copy, read plus written; with transfer_from: by default in proportion");
+  d.optional("norm_bandwidth", &Accelerator::norm_bandwidth,
+             "measured bandwidth of a fused norm; with transfer_from: by default in proportion");
+  d.optional("launch_floor", &Accelerator::launch_floor, "shortest kernel, launched back to back");
+  d.optional("graph_floor", &Accelerator::graph_floor, "shortest kernel inside a CUDA graph");
   d.optional("gemm", &Accelerator::gemm, "measured matrix products");
   d.optional("attention", &Accelerator::attention, "measured attention kernels");
-  d.required("power", &Accelerator::power, "watts by activity");
+  d.optional("power", &Accelerator::power,
+             "watts by activity; with transfer_from: by default those of the other board by the ratio of the limits");
+  d.optional("transfer_from", &Accelerator::transfer_from,
+             "profile of a measured board: kernels, bandwidths, floors and watts that are not given here are "
+             "transferred from it by the roofline");
   d.optional("transferred_from", &Accelerator::transferred_from,
              "empty when measured; else the profile whose efficiencies were transferred");
   d.optional("source", &Accelerator::source, "where the numbers come from");
-}
-
-std::vector<std::pair<std::string, Precision>> Choices<Precision>::table() {
-  return {{"fp32", Precision::fp32}, {"bf16", Precision::bf16}, {"fp8", Precision::fp8}};
 }
 
 void GemmPoint::describe(Description<GemmPoint>& d) {
@@ -99,6 +103,23 @@ void GemmPoint::describe(Description<GemmPoint>& d) {
   d.required("k", &GemmPoint::k, "inner dimension", at_least(1));
   d.optional("bf16", &GemmPoint::bf16, "time in BF16", above(0));
   d.optional("fp8", &GemmPoint::fp8, "time in FP8 with BF16 output", above(0));
+  d.optional("times", &GemmPoint::times, "times in other precisions");
+}
+
+std::optional<Time> GemmPoint::time(Precision p) const {
+  if (p == Precision::bf16) return bf16;
+  if (p == Precision::fp8) return fp8;
+  const auto found = times.find(type_of(p).name);
+  return found == times.end() ? std::nullopt : std::optional<Time>(found->second);
+}
+
+FlopRate Accelerator::peak(Precision p) const {
+  if (p == Precision::bf16) return peak_bf16;
+  if (p == Precision::fp8) return peak_fp8;
+  if (p == Precision::fp32 && peak_fp32.value() > 0) return peak_fp32;
+  const auto found = peaks.find(type_of(p).name);
+  if (found != peaks.end()) return found->second;
+  return FlopRate::from_value(peak(type_of(p).peak_of).value() * type_of(p).peak_share);
 }
 
 void AttentionPoint::describe(Description<AttentionPoint>& d) {

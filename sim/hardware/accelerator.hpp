@@ -1,6 +1,7 @@
 // An accelerator profile: what stands in models/accelerators/*.json.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,19 +9,16 @@
 #include "core/describe.hpp"
 #include "core/units.hpp"
 #include "hardware/activity.hpp"
+#include "hardware/precision.hpp"
 
 namespace tw {
-
-enum class Precision { fp32, bf16, fp8 };
-template <>
-struct Choices<Precision> {
-  static std::vector<std::pair<std::string, Precision>> table();
-};
 
 // One measured matrix product of m x k by k x n. A precision that was not measured is absent.
 struct GemmPoint {
   long m = 0, n = 0, k = 0;
   std::optional<Time> bf16, fp8;
+  std::map<std::string, Time> times;  // of other precisions
+  std::optional<Time> time(Precision p) const;
   static void describe(Description<GemmPoint>& d);
 };
 
@@ -51,16 +49,21 @@ struct Accelerator {
   Bytes memory;  // as the driver reports it
   Power board_limit;
   FlopRate peak_bf16, peak_fp8, peak_fp32;  // dense; zero = not supported
-  Bandwidth memory_bandwidth;               // datasheet
-  Bandwidth copy_bandwidth;                 // plateau of a large copy, read plus written
-  Bandwidth norm_bandwidth;                 // of fused norms
-  Time launch_floor;                        // shortest kernel, launched back to back
-  Time graph_floor;                         // the same replayed in a CUDA graph
+  std::map<std::string, FlopRate> peaks;    // of other precisions
+  // What kernels reach of the efficiency that their tables say: matrix products by precision, "attention"; absent: 1.
+  std::map<std::string, double> efficiency;
+  Bandwidth memory_bandwidth;  // datasheet
+  Bandwidth copy_bandwidth;    // plateau of a large copy, read plus written
+  Bandwidth norm_bandwidth;    // of fused norms
+  Time launch_floor;           // shortest kernel, launched back to back
+  Time graph_floor;            // the same replayed in a CUDA graph
   std::vector<GemmPoint> gemm;
   std::vector<AttentionPoint> attention;
   GpuPower power;
-  std::string transferred_from;  // empty when measured; else the profile whose efficiencies were transferred
+  std::string transfer_from;     // profile whose efficiencies are to be transferred (hardware/transfer.hpp)
+  std::string transferred_from;  // empty when measured; else the board whose efficiencies were transferred
   std::string source;
+  FlopRate peak(Precision p) const;  // dense; zero = not supported
   static void describe(Description<Accelerator>& d);
 };
 

@@ -64,8 +64,7 @@ long size_of(const CsvTable& t, size_t row, const char* column) {
 void read_gemm(const CsvTable& t, const std::string& gpu, std::map<Shape, GemmMeans>& means) {
   for (size_t row = 0; row < t.rows(); ++row) {
     if (t.text(row, "gpu") != gpu || t.text(row, "form") != "y=x*w^T") continue;
-    GemmMeans& at =
-        means[{size_of(t, row, "m"), size_of(t, row, "n"), size_of(t, row, "k")}];
+    GemmMeans& at = means[{size_of(t, row, "m"), size_of(t, row, "n"), size_of(t, row, "k")}];
     const auto graph = positive(t, row, "bf16_graph_s"), single = positive(t, row, "bf16_s"),
                fp8 = positive(t, row, "fp8_e4m3_s");
     if (graph)
@@ -119,15 +118,10 @@ double rounded(double value, int digits) {
   return std::strtod(fmt::format("{:.{}g}", value, digits).c_str(), nullptr);
 }
 
-double peak_of(const Accelerator& a, Precision p) {
-  return p == Precision::fp8 ? a.peak_fp8.value() : a.peak_bf16.value();
-}
-
 double roofline_s(const Accelerator& a, Precision p, const GemmPoint& g) {
   const auto m = static_cast<double>(g.m), n = static_cast<double>(g.n), k = static_cast<double>(g.k);
-  const double operand = p == Precision::fp8 ? 1 : 2;
-  const double bytes = operand * (m * k + k * n) + 2 * m * n;
-  return std::max(2 * m * n * k / peak_of(a, p), bytes / a.memory_bandwidth.value());
+  const double bytes = type_of(p).operand_bytes * (m * k + k * n) + 2 * m * n;
+  return std::max(2 * m * n * k / a.peak(p).value(), bytes / a.memory_bandwidth.value());
 }
 
 LeaveOneOut summary(const std::string& kernel, std::vector<std::pair<double, std::string>> errors) {
@@ -171,8 +165,8 @@ Accelerator calibrated(const std::vector<std::string>& lab_dirs, const std::stri
   }
   a.gemm.clear();
   for (const auto& [shape, means] : gemm) {
-    const GemmPoint point{std::get<0>(shape), std::get<1>(shape), std::get<2>(shape), means.bf16.value(),
-                          means.fp8.value()};
+    const GemmPoint point{std::get<0>(shape), std::get<1>(shape), std::get<2>(shape),
+                          means.bf16.value(), means.fp8.value(),  {}};
     if (point.bf16 || point.fp8) a.gemm.push_back(point);
   }
   if (a.gemm.empty()) {
@@ -202,13 +196,16 @@ Accelerator transferred(const Accelerator& measured, Accelerator a) {
   a.graph_floor = measured.graph_floor;
   a.gemm.clear();
   for (const GemmPoint& g : measured.gemm) {
-    GemmPoint here{g.m, g.n, g.k, std::nullopt, std::nullopt};
+    GemmPoint here{g.m, g.n, g.k, std::nullopt, std::nullopt, {}};
     const auto scaled = [&](Precision p, const Time& there) {
       return seconds(there.value() * roofline_s(a, p, g) / roofline_s(measured, p, g));
     };
     if (g.bf16) here.bf16 = scaled(Precision::bf16, *g.bf16);
     if (g.fp8 && a.peak_fp8.value() > 0) here.fp8 = scaled(Precision::fp8, *g.fp8);
-    if (here.bf16 || here.fp8) a.gemm.push_back(here);
+    for (const auto& [name, time] : g.times)
+      for (const auto& [known, p] : Choices<Precision>::table())
+        if (known == name && a.peak(p).value() > 0) here.times[name] = scaled(p, time);
+    if (here.bf16 || here.fp8 || !here.times.empty()) a.gemm.push_back(here);
   }
   a.attention.clear();
   const double peaks = measured.peak_bf16.value() / a.peak_bf16.value();

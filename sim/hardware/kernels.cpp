@@ -28,27 +28,35 @@ double interpolate(const std::vector<Sample>& samples, const std::array<double, 
   return sum / weights;
 }
 
+// A precision that the board lacks runs as the one whose kernels stand in for it.
 double peak(const Accelerator& a, Precision p) {
-  switch (p) {
-    case Precision::bf16:
-      return a.peak_bf16.value();
-    case Precision::fp8:
-      return a.peak_fp8.value() > 0 ? a.peak_fp8.value() : a.peak_bf16.value();
-    case Precision::fp32:
-      return a.peak_fp32.value() > 0 ? a.peak_fp32.value() : a.peak_bf16.value() / 2;
-  }
-  return a.peak_bf16.value();
+  const double own = a.peak(p).value();
+  return own > 0 ? own : a.peak(type_of(p).kernels_of).value();
 }
 
 std::vector<Sample> gemm_samples(const Accelerator& a, Precision p) {
   std::vector<Sample> samples;
   for (const GemmPoint& g : a.gemm) {
-    const auto& time = p == Precision::fp8 ? g.fp8 : g.bf16;
+    const auto time = g.time(p);
     if (!time) continue;
     const auto m = static_cast<double>(g.m), n = static_cast<double>(g.n), k = static_cast<double>(g.k);
     samples.push_back({{std::log(m), std::log(n), std::log(k)}, std::log(2 * m * n * k / time->value() / peak(a, p))});
   }
   return samples;
+}
+
+// Samples of the precision, or else of those that stand in for it; in the last resort of BF16's partner.
+std::vector<Sample> nearest_samples(const Accelerator& a, Precision precision) {
+  for (Precision p = precision;; p = type_of(p).kernels_of) {
+    auto samples = gemm_samples(a, p);
+    if (!samples.empty()) return samples;
+    if (type_of(p).kernels_of == p) return gemm_samples(a, Precision::fp8);
+  }
+}
+
+double efficiency_factor(const Accelerator& a, const std::string& kernels) {
+  const auto found = a.efficiency.find(kernels);
+  return found == a.efficiency.end() ? 1 : found->second;
 }
 
 double attention_rate(const Accelerator& a, const AttentionShape& shape, bool backward) {
@@ -64,18 +72,19 @@ double attention_rate(const Accelerator& a, const AttentionShape& shape, bool ba
   if (samples.empty()) return 0.5 * a.peak_bf16.value();
   // A long-and-thin shape fills the device as its geometric mean does.
   const double tokens = std::sqrt(shape.query_tokens * shape.key_tokens);
-  return std::exp(
-      interpolate(samples, {std::log(shape.heads * shape.batch), std::log(tokens), std::log(shape.head_dim)}));
+  return efficiency_factor(a, "attention") *
+         std::exp(interpolate(samples,
+                              {std::log(shape.heads * shape.batch), std::log(tokens), std::log(shape.head_dim)}));
 }
 
 }  // namespace
 
 double gemm_time_s(const Accelerator& a, Precision precision, double m, double n, double k) {
   if (m <= 0 || n <= 0 || k <= 0) return 0;
-  auto samples = gemm_samples(a, precision);
-  if (samples.empty()) samples = gemm_samples(a, precision == Precision::fp8 ? Precision::bf16 : Precision::fp8);
+  const auto samples = nearest_samples(a, precision);
   const double efficiency =
-      samples.empty() ? 0.7 : std::min(1.0, std::exp(interpolate(samples, {std::log(m), std::log(n), std::log(k)})));
+      efficiency_factor(a, type_of(precision).name) *
+      (samples.empty() ? 0.7 : std::min(1.0, std::exp(interpolate(samples, {std::log(m), std::log(n), std::log(k)}))));
   return std::max(a.graph_floor.value(), 2 * m * n * k / (peak(a, precision) * efficiency));
 }
 

@@ -59,6 +59,19 @@ std::string accuracy_markdown(const std::vector<SuiteOutcome>& suites) {
   return out + "\n";
 }
 
+std::string coverage_table(const std::vector<Coverage>& coverage) {
+  std::string out =
+      fmt::format("Intervals of {:.0f} %, each suite left out in turn\n  {:<20} {:>6} {:>8} {:>10} {:>8}\n",
+                  100 * kIntervalLevel, "suite", "rows", "inside", "width", "unlike");
+  for (const Coverage& c : coverage)
+    out += fmt::format(
+        "  {:<20} {:>6} {:>8} {:>10} {:>8}\n", c.suite, c.rows,
+        c.rows == 0 ? "-"
+                    : fmt::format("{:.0f} %", 100.0 * static_cast<double>(c.inside) / static_cast<double>(c.rows)),
+        c.rows == 0 ? "-" : fmt::format("+-{:.1f} %", c.width_pct), c.unlike);
+  return out + "\n";
+}
+
 std::string known_gaps_text(const KnownGaps& known) {
   std::string out =
       "// What misses its bound, with the error reached. Tests assert no worse; entries may only shrink:\n"

@@ -13,6 +13,9 @@ namespace tw::report {
 // met.
 std::string accuracy_markdown(const std::vector<SuiteOutcome>& suites);
 
+// How many rows of each suite lie within the interval that was made without it.
+std::string coverage_table(const std::vector<Coverage>& coverage);
+
 // reference/known_gaps.json, one gap a line.
 std::string known_gaps_text(const KnownGaps& known);
 

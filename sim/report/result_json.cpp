@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/outputs.hpp"
+#include "report/intervals_json.hpp"
 
 namespace tw::report {
 namespace {
@@ -22,7 +23,10 @@ std::string json_text(const json& j) {
 
 std::string results_json(const std::vector<Outcome>& outcomes) {
   json all = json::array();
-  for (const Outcome& o : outcomes) all.push_back(result_object(o.result));
+  for (const Outcome& o : outcomes) {
+    all.push_back(result_object(o.result));
+    if (o.result.error.empty()) put_intervals(all.back(), o.result);
+  }
   return json_text(all);
 }
 

@@ -52,6 +52,15 @@ std::string wrapped(const std::string& text, const std::string& first_indent, co
   return out + "\n";
 }
 
+// " (-3 to +5 %, 80 %, of 12 rows like it)".
+std::string interval_text(const Result& r, const std::string& key, Maybe value) {
+  const auto found = r.intervals.find(key);
+  if (found == r.intervals.end() || !value) return "";
+  const Interval& i = found->second;
+  return fmt::format(" ({:+.0f} to {:+.0f} % for {:.0f} % of {} rows like it)", 100 * (i.low / *value - 1),
+                     100 * (i.high / *value - 1), 100 * i.level, i.rows);
+}
+
 void plan_lines(std::string& out, const Result& r) {
   const PlanResult& p = r.plan;
   std::string plan = fmt::format("{} node{}, {} GPUs: TP {}, ", p.nodes, p.nodes == 1 ? "" : "s", p.gpus, p.tp);
@@ -67,7 +76,7 @@ void plan_lines(std::string& out, const Result& r) {
 void step_lines(std::string& out, const Result& r) {
   const StepResult& s = r.step;
   heading(out, "Training step");
-  line(out, "time", or_dash(s.time_s, time_text));
+  line(out, "time", or_dash(s.time_s, time_text) + interval_text(r, "step", s.time_s));
   std::vector<std::string> rates;
   if (s.samples_per_s) rates.push_back(plain(*s.samples_per_s) + " samples/s");
   if (s.tokens_per_s) rates.push_back(plain(*s.tokens_per_s) + " tokens/s");

@@ -33,15 +33,15 @@ namespace {
 double kernel_time_s(const Operation& o, const Accelerator& a, const Software& software, double slowdown) {
   switch (o.kind) {
     case OperationKind::gemm: {
-      const double split = o.precision == Precision::fp8 && o.backward ? software.fp8_backward_slowdown : 1;
+      const double split = is_scaled(o.precision) && o.backward ? software.fp8_backward_slowdown : 1;
       return slowdown * split * gemm_time_s(a, o.precision, o.m, o.n, o.k);
     }
     case OperationKind::attention: {
       // FP8 attention kernels gain about as much over BF16 as their higher peak allows in practice.
-      const double fp8 = o.precision == Precision::fp8 ? software.fp8_attention_speedup : 1;
+      const double fp8 = is_scaled(o.precision) ? software.fp8_attention_speedup : 1;
       const double t =
           o.backward ? attention_backward_time_s(a, o.attention) : attention_forward_time_s(a, o.attention);
-      return slowdown * t / fp8;
+      return slowdown * t / (fp8 * software.attention_speed);
     }
     case OperationKind::memory:
       if (o.norm) return memory_time_s(a, o.bytes, a.norm_bandwidth.value() / a.copy_bandwidth.value());

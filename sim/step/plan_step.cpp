@@ -67,7 +67,7 @@ StepPlan plan_step(const StepInputs& in, const StepNetwork& net, const Slowdown&
   s.micro_batches = plan.ga();
   s.cost = chunk_costs(in, net.exchange, slowdown, Pass::training);
   s.optimizer = optimizer_cost(in);
-  s.meet_every_visit = in.software->amax_every_micro_batch && in.training->precision == Precision::fp8;
+  s.meet_every_visit = in.software->amax_every_micro_batch && is_scaled(in.training->precision);
   s.gradient_overlap = in.software->dp_overlap;
   const double hidden = static_cast<double>(in.network->hidden);
   s.hand_over_bytes = 2 * local_tokens(*in.training, plan) * hidden / (plan.sequence_parallel ? plan.tp : 1);

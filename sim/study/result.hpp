@@ -16,6 +16,7 @@
 #include "power/step_power.hpp"
 #include "step/breakdown.hpp"
 #include "step/timeline.hpp"
+#include "study/interval.hpp"
 
 namespace tw {
 
@@ -195,6 +196,7 @@ struct Result {
   std::map<std::string, Maybe> cost;
   std::vector<JobResult> jobs;  // empty when nobody else is on the fabric
   ReferenceResult reference;
+  std::map<std::string, Interval> intervals;  // step, time_to_train, node_dc_w, energy; filled where results are shown
   std::vector<std::string> warnings;
   std::string error;  // set when the scenario failed after its inputs were accepted
 

@@ -8,9 +8,11 @@
 #include "core/files.hpp"
 #include "core/text.hpp"
 #include "facility/facility.hpp"
+#include "hardware/transfer.hpp"
 #include "power/check_power.hpp"
 #include "power/network_rule.hpp"
 #include "run/benchmark.hpp"
+#include "study/profiled_chip.hpp"
 #include "study/what_if_accelerator.hpp"
 #include "topology/fabric.hpp"
 
@@ -29,7 +31,7 @@ std::vector<Activity> used_activities(const Scenario& s) {
     return used;
   }
   used.insert(used.end(), {A::memory_bound, A::attention_forward, A::attention_backward, A::gemm_bf16});
-  if (s.training && s.training->precision == Precision::fp8) used.push_back(A::gemm_fp8);
+  if (s.training && is_scaled(s.training->precision)) used.push_back(type_of(s.training->precision).activity);
   return used;
 }
 
@@ -121,8 +123,12 @@ void check_scenario(Scenario& s, const ReadContext& root) {
           .at("kv_heads")
           .fault(fmt::format("{} key/value heads do not divide {} heads", s.network->kv_heads, s.network->heads));
     check_plan(s.plan, *s.network, *s.training, s.cluster.node.gpus, plan);
-    if (s.training->precision == Precision::fp8 && s.cluster.node.accelerator.peak_fp8.value() <= 0)
-      root.at("training").at("precision").fault(fmt::format("{} has no FP8", s.cluster.node.accelerator.name), "bf16");
+    if (s.cluster.node.accelerator.peak(s.training->precision).value() <= 0)
+      root.at("training")
+          .at("precision")
+          .fault(fmt::format("{} has no peak for {}", s.cluster.node.accelerator.name,
+                             type_of(s.training->precision).name),
+                 "bf16");
   }
   if (s.workload) {
     std::vector<std::string> known;
@@ -158,11 +164,36 @@ void check_scenario(Scenario& s, const ReadContext& root) {
   check_site(s.site, root.at("site"));
 }
 
+// The limit that the board's own profile gives it, whatever cap a scenario sets.
+Power rated_limit(const Accelerator& a, const Document& document) {
+  const std::string at = "/cluster/node/accelerator";
+  const std::string profile = document.origin(at + "/name").file;
+  if (document.origin(at + "/board_limit").file == profile) return a.board_limit;
+  Faults faults;
+  const auto original =
+      read<Accelerator>(Document::load(profile, description<Accelerator>().info(), {}, faults), faults);
+  return faults.empty() ? original.board_limit : a.board_limit;
+}
+
+// What is transferred from a measured chip, or scaled to another one.
+void follow_chip(LoadedScenario& loaded, const Document& document, Faults& faults) {
+  Accelerator& a = loaded.scenario.cluster.node.accelerator;
+  try {
+    if (!a.transfer_from.empty()) complete_transfer(a, rated_limit(a, document));
+    if (!loaded.scenario.workload) return;
+    const std::string warning = scale_to_chip(*loaded.scenario.workload, a);
+    if (!warning.empty()) loaded.warnings.push_back(warning);
+  } catch (const InputError& e) {
+    for (const Fault& fault : e.faults()) faults.add(fault);
+  }
+}
+
 LoadedScenario finish(const Document& document, const std::string& file, Faults& faults, bool explain) {
   LoadedScenario loaded;
   loaded.file = file;
   Faults mine;
   loaded.scenario = read<Scenario>(document, mine);
+  if (document.complete() && mine.empty()) follow_chip(loaded, document, mine);
   // Values that could not be read would only give follow-up faults.
   if (document.complete() && mine.empty()) check_scenario(loaded.scenario, ReadContext{&document, "", &mine, {}});
   if (document.complete() && mine.empty())

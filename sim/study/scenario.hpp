@@ -59,6 +59,7 @@ struct LoadedScenario {
   std::string file;
   std::string sha256;   // of the effective inputs
   std::string explain;  // filled only on request
+  std::vector<std::string> warnings;
 };
 
 // Reads and checks a scenario. All faults go to `faults`; the value is then not to be used.

@@ -81,8 +81,7 @@ StepResult step_of(const Scenario& s, const SimulatedRun& run) {
   if (s.network) {
     r.tokens_per_s = *r.samples_per_s * sample_tokens(s);
     const Accelerator& a = s.cluster.node.accelerator;
-    const FlopRate peaks[] = {a.peak_fp32, a.peak_bf16, a.peak_fp8};  // by Precision
-    const double peak = peaks[static_cast<size_t>(s.training->precision)].value();
+    const double peak = a.peak(s.training->precision).value();
     const double gpus = static_cast<double>(s.plan.nodes) * s.cluster.node.gpus;
     if (peak > 0) r.mfu = model_flops_per_sample(*s.network, *s.training) * *r.samples_per_s / (gpus * peak);
   }
@@ -305,6 +304,7 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   r.timeline = supplied.timeline;
   r.power_options = supplied.options;
   move_cost(r, loaded);
+  r.warnings.insert(r.warnings.end(), loaded.warnings.begin(), loaded.warnings.end());
   warn_about(r, loaded, power);
   for (std::string& warning : run_warnings(s, r, run)) r.warnings.push_back(std::move(warning));
   for (std::string& warning : shape_warnings(in.step)) r.warnings.push_back(std::move(warning));

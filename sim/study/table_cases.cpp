@@ -32,7 +32,9 @@ std::string cell_of(const std::string& inside, const CsvTable& table, size_t row
     double product = 1;
     for (size_t begin = 0; begin <= inside.size();) {
       const auto end = std::min(inside.find('*', begin), inside.size());
-      product *= table.value(row, inside.substr(begin, end - begin));
+      const std::string factor = inside.substr(begin, end - begin);
+      const bool number = !factor.empty() && factor.find_first_not_of("0123456789.") == std::string::npos;
+      product *= number ? std::strtod(factor.c_str(), nullptr) : table.value(row, factor);
       begin = end + 1;
     }
     return fmt::format("{:.0f}", product);

@@ -37,7 +37,8 @@ struct TableChoice {
   static void describe(Description<TableChoice>& d);
 };
 
-// Templates hold {column}, {column|value if blank}, {column/8} (whole division), {column*other} (product),
+// Templates hold {column}, {column|value if blank}, {column/8} (whole division), {column*other} (product, also with a
+// number),
 // {column:lower} and, for cells such as 3072;3456, {column:list} (a JSON list) in place of the table's cells.
 struct SuiteTable {
   std::string csv, scenario, id;

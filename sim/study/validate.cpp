@@ -49,8 +49,9 @@ Maybe known_gap(const KnownGaps& known, const std::string& key) {
   return gap == known.gaps.end() ? std::nullopt : Maybe(gap->second);
 }
 
-// `outcomes`: one a case; those of refused cases are not looked at.
-SuiteOutcome compare(const Suite& suite, const std::vector<Outcome>& outcomes) {
+// `outcomes` and `scenarios`: one a case; those of refused cases are not looked at.
+SuiteOutcome compare(const Suite& suite, const std::vector<const LoadedScenario*>& scenarios,
+                     const std::vector<Outcome>& outcomes) {
   SuiteOutcome out;
   out.name = suite.name;
   for (size_t c = 0; c < suite.cases.size(); ++c) {
@@ -68,6 +69,11 @@ SuiteOutcome compare(const Suite& suite, const std::vector<Outcome>& outcomes) {
         r.predicted = row.quantity == kSpeedup ? speedup(suite, outcomes, c, row.over)
                                                : result_quantity(result, row.quantity, row.rule);
       r.error_pct = error_pct(r.predicted, row.measured);
+      if (r.predicted) {
+        r.run_class = run_class(scenarios[c]->scenario, result);
+        r.software = scenarios[c]->scenario.software.name;
+        r.cluster = scenarios[c]->scenario.cluster.name;
+      }
       out.rows.push_back(std::move(r));
     }
   }
@@ -142,8 +148,12 @@ std::vector<SuiteOutcome> validate(const std::vector<std::string>& suites, const
                                                   [&](size_t done, size_t) { progress(finished + done, all); });
     finished += one.scenarios.size();
     std::vector<Outcome> by_case(one.suite.cases.size());
-    for (size_t i = 0; i < simulated.size(); ++i) by_case[one.case_of[i]] = std::move(simulated[i]);
-    SuiteOutcome out = compare(one.suite, by_case);
+    std::vector<const LoadedScenario*> scenarios(one.suite.cases.size(), nullptr);
+    for (size_t i = 0; i < simulated.size(); ++i) {
+      by_case[one.case_of[i]] = std::move(simulated[i]);
+      scenarios[one.case_of[i]] = &one.scenarios[i];
+    }
+    SuiteOutcome out = compare(one.suite, scenarios, by_case);
     out.rows.insert(out.rows.end(), one.laboratory.begin(), one.laboratory.end());
     for (RowOutcome& row : out.rows) row.known_gap_pct = known_gap(known, out.name + "/" + row.row.id);
     out.means = suite_means(one.suite, out);

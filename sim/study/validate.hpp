@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "study/interval.hpp"
 #include "study/result.hpp"
 #include "study/simulate.hpp"
 #include "study/suite.hpp"
@@ -26,7 +27,9 @@ struct RowOutcome {
   Maybe predicted;
   Maybe error_pct;
   Maybe known_gap_pct;
-  Maybe null_predicted, null_error_pct;  // of the null model (null_model.hpp)
+  Maybe null_predicted, null_error_pct;  // of the null model (suite_means.hpp)
+  RunClass run_class;                    // and what its run was made with; empty for rows that need no run
+  std::string software, cluster;
   // Within the bound; absent for a row without one, and for a refused row. A row without prediction does not meet it.
   std::optional<bool> met() const;
   // Misses its bound, and by more than the known gap.

@@ -61,6 +61,8 @@ void ProfiledWorkload::describe(Description<ProfiledWorkload>& d) {
   d.optional("evaluation_fixed", &ProfiledWorkload::evaluation_fixed, "time of an evaluation beside its samples");
   d.optional("evaluation_per_sample", &ProfiledWorkload::evaluation_per_sample,
              "time of one evaluated sample on one accelerator");
+  d.optional("accelerator", &ProfiledWorkload::accelerator,
+             "profile of the chip that it was measured on; elsewhere times follow peaks and bandwidths by activity");
   d.optional("source", &ProfiledWorkload::source, "where the numbers come from");
 }
 

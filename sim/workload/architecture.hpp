@@ -66,6 +66,7 @@ struct ProfiledWorkload {
   Bytes exchange_per_sample;                       // all-to-all between all accelerators, forward and again backward
   double split_exchanges = 0;                      // when tp accelerators share a sample: exchanges between them a step
   Time evaluation_fixed, evaluation_per_sample;
+  std::string accelerator;  // profile of the chip that it was measured on
   std::string source;
   static void describe(Description<ProfiledWorkload>& d);
 };

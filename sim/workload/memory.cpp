@@ -27,7 +27,7 @@ double layer_activation_bytes(const Architecture& n, const Training& t, const Pl
   if (t.recompute == Recompute::full) return 2 * shard * h;  // the layer's input alone
   // Linear inputs are kept for the weight gradients: in FP8 where the layer runs in FP8, not at all where the base is
   // frozen (adapters keep the inputs of the layers they adapt).
-  const double input = t.precision == Precision::fp8 ? 1 : 2;
+  const double input = is_scaled(t.precision) ? 1 : 2;
   const auto kept = [&](int target) { return !t.lora || t.lora->targets >= target ? (t.lora ? 2.0 : input) : 0.0; };
   // Recomputed attention keeps its inputs; its output stays where the projection's weight gradient wants it in BF16.
   const bool again = t.recompute == Recompute::selective;

@@ -40,7 +40,7 @@ class Builder {
     Operation o;
     o.name = name;
     o.kind = OperationKind::gemm;
-    o.activity = precision == Precision::fp8 ? Activity::gemm_fp8 : Activity::gemm_bf16;
+    o.activity = type_of(precision).activity;
     o.precision = precision;
     o.m = m, o.n = n, o.k = k;
     o.flops = 2 * m * n * k;
@@ -83,7 +83,7 @@ class Builder {
   bool eager() const { return software_.eager_elementwise; }
   // Casting a BF16 operand to FP8 and collecting its amax.
   void cast(const char* name, Precision precision, double elements) {
-    if (precision != Precision::fp8) return;
+    if (!is_scaled(precision)) return;
     Operation o;
     o.name = name;
     o.bytes = elements * kBf16 * (software_.cast_traffic + (trained_ ? software_.cast_transpose : 0));
@@ -102,7 +102,7 @@ class Builder {
   // Tensor parallelism: gather before and scatter after a pair of linear layers; without sequence parallelism one
   // all-reduce does both.
   void tp_gather(const char* name, const Sizes& s, bool sequence_parallel, bool before_fp8 = true) {
-    const double element = before_fp8 && software_.fp8_gather && s.precision == Precision::fp8 ? 1 : kBf16;
+    const double element = before_fp8 && software_.fp8_gather && is_scaled(s.precision) ? 1 : kBf16;
     if (s.tp > 1 && sequence_parallel) exchange(name, Exchange::tp_all_gather, s.tokens * s.hidden * element);
   }
   void tp_scatter(const char* name, const Sizes& s, bool sequence_parallel) {
@@ -178,7 +178,7 @@ void forward(Builder& b, const Architecture& n, const Training& t, const Plan& p
   // Keys and values go round the ring, one slice a round.
   for (int round = 1; round < p.cp; ++round)
     b.exchange("CP exchange", Exchange::cp_exchange, kBf16 * s.tokens * 2 * s.kv);
-  b.attention("attention", attention_shape(n, t, p), software.fp8_attention && s.precision == Precision::fp8);
+  b.attention("attention", attention_shape(n, t, p), software.fp8_attention && is_scaled(s.precision));
   if (p.cp > 1) b.memory("merge CP parts", p.cp * s.tokens * s.query * (kBf16 + 2 * kFp32), 4 * p.cp);
   b.cast("cast projection input", s.precision, s.tokens * s.query);
   b.gemm("projection", s.precision, s.tokens, s.hidden, s.query);
@@ -250,7 +250,7 @@ void backward(Builder& b, const Architecture& n, const Training& t, const Plan& 
   b.gemm("projection input gradient", s.precision, s.tokens, s.query, s.hidden);
   if (trained) b.gemm("projection weight gradient", s.precision, s.hidden, s.query, s.tokens);
   if (targets >= 2) lora_backward(b, "LoRA projection", t, s.tokens, s.query, s.hidden);
-  b.attention("attention gradient", attention_shape(n, t, p), software.fp8_attention && s.precision == Precision::fp8);
+  b.attention("attention gradient", attention_shape(n, t, p), software.fp8_attention && is_scaled(s.precision));
   // Keys and values go round again, and their gradients too.
   for (int round = 1; round < 2 * p.cp - 1; ++round)
     b.exchange("CP exchange", Exchange::cp_exchange, kBf16 * s.tokens * 2 * s.kv);

@@ -48,7 +48,7 @@ std::vector<ParameterGroup> parameter_groups(const Architecture& n, const Traini
     g.shards = g.expert() ? expert_copies(p) : p.dp * p.cp;
     g.trained = trained;
     g.repeated = repeated;
-    if (!trained && t.precision == Precision::fp8 && part.kind != ParameterKind::embedding) {
+    if (!trained && is_scaled(t.precision) && part.kind != ParameterKind::embedding) {
       g.weight_bytes = s.frozen_fp8_bytes_per_parameter;
       g.gather_bytes = 1;
     }

@@ -24,6 +24,8 @@ void Software::describe(Description<Software>& d) {
   d.optional("fp8_attention", &Software::fp8_attention, "attention runs in FP8 too");
   d.optional("cp_round", &Software::cp_round,
              "shortest round of ring attention (context parallelism): hand-shake and skew of the neighbours");
+  d.optional("attention_speed", &Software::attention_speed,
+             "speed of the release's attention kernels over the fused flash attention that profiles hold", above(0));
   d.optional("fp8_attention_speedup", &Software::fp8_attention_speedup, "FP8 attention kernels against BF16",
              at_least(1));
   d.optional("fp8_backward_slowdown", &Software::fp8_backward_slowdown,

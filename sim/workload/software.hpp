@@ -24,6 +24,7 @@ struct Software {
   Time cp_round = seconds(64e-6);  // shortest round of ring attention: both neighbours have to be there
   bool fp8_attention = false;
   double fp8_attention_speedup = 1.4;
+  double attention_speed = 1;  // of the release's attention kernels over fused flash attention as measured
   double fp8_backward_slowdown = 1;           // FP8 gradients' products accumulate in split (full) precision
   double optimizer_bytes_per_parameter = 30;  // gradient, FP32 master and two moments, weight: read and written
   double gradient_bytes_per_parameter = 4;

@@ -5,6 +5,7 @@
 #include "core/document.hpp"
 #include "core/error.hpp"
 #include "hardware/kernels.hpp"
+#include "hardware/transfer.hpp"
 
 using namespace tw;
 
@@ -96,17 +97,44 @@ TEST_CASE("shapes far outside the measured ones are told apart") {
 
 TEST_CASE("profiles that were not measured say so, and follow from the H100's") {
   const Accelerator h100 = profile("h100-sxm");
-  for (const char* name : {"a100-sxm-80gb", "a100-sxm-40gb", "a100-pcie-80gb", "h100-pcie-80gb", "b200-sxm-180gb",
-                           "gb200", "l40s", "a30", "tpu-v3", "tpu-v4", "gaudi2", "mi300x", "mi325x"}) {
+  for (const char* name :
+       {"a100-sxm-80gb", "h100-pcie-80gb", "h100-96gb", "h800",     "h20",    "b200-sxm-180gb", "b300",
+        "gb200",         "gb300",          "l40s",      "rtx-4090", "a30",    "tpu-v4",         "tpu-v5p",
+        "tpu-v6e",       "gaudi2",         "gaudi3",    "mi300x",   "mi325x", "mi355x"}) {
     INFO(name);
-    const Accelerator shipped = profile(name), made = transferred(h100, shipped);
-    CHECK(shipped.transferred_from == h100.name);
-    REQUIRE(made.gemm.size() == shipped.gemm.size());
+    Accelerator a = profile(name);
+    const Accelerator made = transferred(h100, a);
+    complete_transfer(a, a.board_limit);
+    CHECK(a.transferred_from == h100.name);
+    REQUIRE(made.gemm.size() == a.gemm.size());
     for (size_t i = 0; i < made.gemm.size(); ++i) {
-      same(made.gemm[i].bf16, shipped.gemm[i].bf16);
-      same(made.gemm[i].fp8, shipped.gemm[i].fp8);
+      same(made.gemm[i].bf16, a.gemm[i].bf16);
+      same(made.gemm[i].fp8, a.gemm[i].fp8);
     }
-    CHECK(made.copy_bandwidth.value() == Approx(shipped.copy_bandwidth.value()).epsilon(1e-9));
-    CHECK(shipped.power.gemm_bf16.value() == Approx(870 * shipped.board_limit.value() / 700).margin(1));
+    CHECK(made.copy_bandwidth == a.copy_bandwidth);
+    CHECK(a.power.gemm_bf16.value() == Approx(870 * a.board_limit.value() / 700).epsilon(1e-9));
+    // A cap caps, and makes no other board.
+    Accelerator capped = profile(name);
+    capped.board_limit = watts(0.6 * capped.board_limit.value());
+    complete_transfer(capped, a.board_limit);
+    CHECK(capped.power.gemm_bf16 == a.power.gemm_bf16);
   }
+}
+
+TEST_CASE("precisions are keys of data: a board's peaks, kernels and efficiency") {
+  Accelerator a = profile("gb200");
+  complete_transfer(a, a.board_limit);
+  CHECK(a.peak(Precision::mxfp8).value() == 5e15);
+  CHECK(a.peak(Precision::nvfp4).value() == 1e16);
+  CHECK(profile("h100-sxm").peak(Precision::mxfp8).value() == 0);
+  // Kernels of MXFP8 are FP8's at its own peak until it has its own.
+  const double fp8 = gemm_time_s(a, Precision::fp8, 8192, 8192, 8192);
+  a.efficiency = {};
+  const double table = gemm_time_s(a, Precision::mxfp8, 8192, 8192, 8192);
+  a.efficiency = {{"mxfp8", 0.5}};
+  CHECK(gemm_time_s(a, Precision::mxfp8, 8192, 8192, 8192) == Approx(2 * table));
+  CHECK(fp8 > 0);
+  a.efficiency = {};
+  a.gemm = {{8192, 8192, 8192, std::nullopt, std::nullopt, {{"mxfp8", seconds(1e-3)}}}};
+  CHECK(gemm_time_s(a, Precision::mxfp8, 8192, 8192, 8192) == Approx(1e-3));
 }

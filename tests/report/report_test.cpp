@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "core/csv.hpp"
+#include "core/document.hpp"
 #include "core/files.hpp"
 #include "core/document.hpp"
 #include "paths.hpp"

@@ -1,0 +1,247 @@
+#include "study/interval.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "core/codec.hpp"
+#include "core/document.hpp"
+#include "core/files.hpp"
+#include "study/result.hpp"
+#include "study/scenario.hpp"
+#include "study/validate.hpp"
+
+namespace tw {
+namespace {
+
+constexpr const char* kTable = "models/accuracy/residuals.json";
+constexpr size_t kFewest = 8;        // rows that quantiles of 10 and 90 % can be read from
+constexpr double kNoticeable = 0.2;  // share of a step that names what bounds it beside compute
+
+// Name of a release's family: what stands before its number.
+std::string family_of(const std::string& release) {
+  return release.substr(0, release.find_first_of("0123456789"));
+}
+
+bool holds(const std::vector<std::string>& list, const std::string& name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
+
+std::string bound_of(const Breakdown& b, double step_s) {
+  const double exchange = b.tp + b.cp + b.pp + b.dp + b.ep;
+  if (b.host > kNoticeable * step_s && b.host >= exchange) return "host";
+  return exchange > kNoticeable * step_s ? "exchange" : "compute";
+}
+
+struct Weighed {
+  double log_ratio, weight;
+};
+
+// Rows whose class begins with `path`, each suite with weight 1 in all.
+std::vector<Weighed> rows_like(const ResidualTable& table, const std::string& path, const std::string& family,
+                               const std::string& without) {
+  std::map<std::string, std::vector<double>> by_suite;
+  for (const Residuals& r : table.residuals) {
+    if (r.family != family || r.suite == without) continue;
+    const bool like = r.path == path || r.path.rfind(path + "/", 0) == 0;
+    if (like) by_suite[r.suite].insert(by_suite[r.suite].end(), r.log_ratios.begin(), r.log_ratios.end());
+  }
+  std::vector<Weighed> rows;
+  for (const auto& [suite, ratios] : by_suite)
+    for (const double ratio : ratios) rows.push_back({ratio, 1 / static_cast<double>(ratios.size())});
+  std::sort(rows.begin(), rows.end(), [](const Weighed& a, const Weighed& b) { return a.log_ratio < b.log_ratio; });
+  return rows;
+}
+
+// Quantile of weighed rows, each in the middle of its weight, between the outermost two.
+double quantile(const std::vector<Weighed>& rows, double q) {
+  double all = 0;
+  for (const Weighed& r : rows) all += r.weight;
+  double before = 0;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const double middle = before + 0.5 * rows[i].weight;
+    if (middle >= q * all) {
+      if (i == 0) return rows[0].log_ratio;
+      const double last = before - 0.5 * rows[i - 1].weight;
+      const double part = (q * all - last) / (middle - last);
+      return rows[i - 1].log_ratio + part * (rows[i].log_ratio - rows[i - 1].log_ratio);
+    }
+    before += rows[i].weight;
+  }
+  return rows.back().log_ratio;
+}
+
+bool counts(const RowOutcome& r) {
+  return r.row.kind == RowKind::predicted && r.row.counted && r.predicted && *r.predicted > 0 && r.row.measured > 0 &&
+         !error_family(r.row.unit).empty();
+}
+
+}  // namespace
+
+std::vector<std::string> RunClass::paths() const {
+  std::vector<std::string> list;
+  std::string path;
+  for (const std::string* word : {&work, &chip, &release, &bound, &fabric}) {
+    path += (path.empty() ? "" : "/") + *word;
+    list.insert(list.begin(), path);
+  }
+  return list;
+}
+
+std::string error_family(const std::string& unit) {
+  if (unit == "s") return "time";
+  if (unit == "W") return "power";
+  if (unit == "J") return "energy";
+  return unit == "B" ? "memory" : "";
+}
+
+RunClass run_class(const Scenario& s, const Result& r) {
+  RunClass c;
+  c.work = s.workload ? "profiled" : s.network && s.network->experts > 0 ? "experts" : "dense";
+  c.chip = s.cluster.node.accelerator.transferred_from.empty() ? "measured" : "transferred";
+  c.bound = r.step.time_s ? bound_of(r.step.breakdown_s, *r.step.time_s) : "compute";
+  return c;
+}
+
+RunClass placed(RunClass run, const std::string& software, const std::string& cluster, const ResidualTable& table) {
+  const std::string family = family_of(software);
+  const bool near = std::any_of(table.releases.begin(), table.releases.end(),
+                                [&](const std::string& known) { return family_of(known) == family; });
+  run.release = holds(table.releases, software) ? "fitted" : near ? "neighbour" : "new";
+  run.fabric = holds(table.fabrics, cluster) ? "seen" : "new";
+  return run;
+}
+
+std::optional<Interval> interval_of(const ResidualTable& table, const RunClass& run, const std::string& family,
+                                    double predicted, const std::string& without) {
+  const auto paths = run.paths();
+  for (const std::string& path : paths) {
+    const auto rows = rows_like(table, path, family, without);
+    // The coarsest class takes what there is.
+    if (rows.size() < (path == paths.back() ? 2 : kFewest)) continue;
+    const double tail = 0.5 * (1 - kIntervalLevel);
+    return Interval{kIntervalLevel, predicted * std::exp(quantile(rows, tail)),
+                    predicted * std::exp(quantile(rows, 1 - tail)), path, rows.size()};
+  }
+  return std::nullopt;
+}
+
+const ResidualTable& residual_table() {
+  static const ResidualTable table = [] {
+    return find_input_file(kTable, "") ? load<ResidualTable>(kTable) : ResidualTable{};
+  }();
+  return table;
+}
+
+void add_intervals(Result& result, const Scenario& scenario, const ResidualTable& table) {
+  if (table.residuals.empty() || !result.error.empty()) return;
+  const RunClass run = placed(run_class(scenario, result), scenario.software.name, scenario.cluster.name, table);
+  bool unlike = false;
+  const auto add = [&](const char* key, Maybe value, const char* family) {
+    if (!value || *value <= 0) return;
+    const auto interval = interval_of(table, run, family, *value);
+    if (interval)
+      result.intervals[key] = *interval;
+    else
+      unlike = true;
+  };
+  add("step", result.step.time_s, "time");
+  add("time_to_train", result.run.time_to_train_s.mean, "time");
+  add("node_dc_w", result.power.mean, "power");
+  add("energy", result.energy.total_dc_j, "energy");
+  if (unlike)
+    result.warnings.push_back(
+        fmt::format("no row like this was ever measured ({}): nobody knows how wrong this is", run.paths().front()));
+}
+
+ResidualTable residuals_of(const std::vector<SuiteOutcome>& suites) {
+  ResidualTable table;
+  std::set<std::string> releases, fabrics;
+  for (const SuiteOutcome& suite : suites)
+    for (const RowOutcome& r : suite.rows) {
+      if (r.row.kind == RowKind::fitted && r.predicted && !r.software.empty()) releases.insert(r.software);
+      if (r.predicted && !r.cluster.empty()) fabrics.insert(r.cluster);
+    }
+  table.releases.assign(releases.begin(), releases.end());
+  table.fabrics.assign(fabrics.begin(), fabrics.end());
+  for (const SuiteOutcome& suite : suites) {
+    std::map<std::pair<std::string, std::string>, std::vector<double>> groups;
+    for (const RowOutcome& r : suite.rows) {
+      if (!counts(r)) continue;
+      const std::string path = placed(r.run_class, r.software, r.cluster, table).paths().front();
+      groups[{error_family(r.row.unit), path}].push_back(std::log(r.row.measured / *r.predicted));
+    }
+    for (auto& [key, ratios] : groups) {
+      std::sort(ratios.begin(), ratios.end());
+      table.residuals.push_back({suite.name, key.first, key.second, std::move(ratios)});
+    }
+  }
+  return table;
+}
+
+std::vector<Coverage> coverage_of(const std::vector<SuiteOutcome>& suites, const ResidualTable& table) {
+  std::vector<Coverage> list;
+  for (const SuiteOutcome& suite : suites) {
+    Coverage c;
+    c.suite = suite.name;
+    std::vector<double> widths;
+    for (const RowOutcome& r : suite.rows) {
+      if (!counts(r)) continue;
+      const RunClass run = placed(r.run_class, r.software, r.cluster, table);
+      const auto interval = interval_of(table, run, error_family(r.row.unit), *r.predicted, suite.name);
+      if (!interval) {
+        ++c.unlike;
+        continue;
+      }
+      ++c.rows;
+      if (interval->low <= r.row.measured && r.row.measured <= interval->high) ++c.inside;
+      widths.push_back(50 * (interval->high - interval->low) / *r.predicted);
+    }
+    if (!widths.empty()) {
+      std::sort(widths.begin(), widths.end());
+      c.width_pct = widths[widths.size() / 2];
+    }
+    if (c.rows + c.unlike > 0) list.push_back(c);
+  }
+  return list;
+}
+
+std::string residual_table_text(const ResidualTable& table) {
+  const auto names = [](const std::vector<std::string>& list) {
+    std::string text;
+    for (const std::string& name : list) text += (text.empty() ? "" : ", ") + detail::json_text(name);
+    return text;
+  };
+  std::string out =
+      "// How wrong predicted rows were. Made by: trainwatt validate --residuals models/accuracy/residuals.json\n{\n";
+  out += fmt::format("  \"releases\": [{}],\n  \"fabrics\": [{}],\n  \"residuals\": [", names(table.releases),
+                     names(table.fabrics));
+  const char* separator = "";
+  for (const Residuals& r : table.residuals) {
+    std::string ratios;
+    for (const double v : r.log_ratios) ratios += fmt::format("{}{:.3f}", ratios.empty() ? "" : ", ", v);
+    out += fmt::format("{}\n    {{\"suite\": {}, \"family\": {}, \"class\": {}, \"log_ratios\": [{}]}}", separator,
+                       detail::json_text(r.suite), detail::json_text(r.family), detail::json_text(r.path), ratios);
+    separator = ",";
+  }
+  return out + "\n  ]\n}\n";
+}
+
+void Residuals::describe(Description<Residuals>& d) {
+  d.object("residuals", "Errors of one class of predictions in one suite.");
+  d.required("suite", &Residuals::suite, "suite of the rows");
+  d.required("family", &Residuals::family, "time, power, energy or memory");
+  d.required("class", &Residuals::path, "work / chip / release / bound / fabric");
+  d.required("log_ratios", &Residuals::log_ratios, "logarithms of measured over predicted, sorted", between(-100, 100));
+}
+
+void ResidualTable::describe(Description<ResidualTable>& d) {
+  d.object("residual_table", "How wrong predicted rows were, by class: what intervals are made of.");
+  d.required("releases", &ResidualTable::releases, "software profiles with a fitted row");
+  d.required("fabrics", &ResidualTable::fabrics, "clusters that rows ran on");
+  d.required("residuals", &ResidualTable::residuals, "errors by suite and class");
+}
+
+}  // namespace tw

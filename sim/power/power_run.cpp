@@ -390,6 +390,12 @@ JobEnergy job_energy(const Cluster& cluster, const Timeline& timeline, const Pow
     loss_j -= rectifier_law(delivery, gone).loss_j(0, std::max(0.0, to_s - std::max(from_s, failure.at_s)));
   }
   energy.rectifier_loss_j = std::max(0.0, loss_j);
+  if (options.outages.empty()) return energy;
+  // Without a feed the rectifiers are off, and a battery takes its part: that needs the curves.
+  const PowerRun run = integrate_power(cluster, timeline, options);
+  Sum exact_j;
+  for (const BusPowerRun& bus : run.buses) exact_j.add(bus.loss_between_j(delivery, from_s, to_s));
+  energy.rectifier_loss_j = exact_j.value() + run.battery_j;
   return energy;
 }
 

@@ -122,7 +122,8 @@ PowerRun integrate_power(const Cluster& cluster, const Timeline& timeline, const
 // The energies of integrate_power() alone, over any span of time, for series of many runs: no curves of buses, no
 // ratings. Equal to 1e-12.
 struct JobEnergy {
-  double nodes_dc_j = 0, rectifier_loss_j = 0;
+  double nodes_dc_j = 0;
+  double rectifier_loss_j = 0;   // with what batteries of the buses took and have not given back
   std::map<int, double> node_j;  // by node of the cluster
   EnergyParts parts;             // inside the run, whatever the span
 };

@@ -12,6 +12,9 @@
 
 namespace tw {
 
+template <class T>
+class Outputs;  // core/outputs.hpp
+
 class Stage {
  public:
   virtual ~Stage() = default;
@@ -74,6 +77,7 @@ class BatteryShelf : public Stage {
 // A span without anything above the topmost stage.
 struct Outage {
   double from_s = 0, to_s = 0;
+  static void describe(Outputs<Outage>& d);
 };
 
 struct ChainRun {

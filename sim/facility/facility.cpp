@@ -28,10 +28,10 @@ PiecewiseWatts facility_power(const Cluster& cluster, const Site& site, const Po
   const PowerDelivery& delivery = cluster.power_delivery;
   const bool at_ac = site.pue_base == PueBase::ac;
   std::vector<const PiecewiseWatts*> whole, parts;
-  std::vector<PiecewiseWatts> own;  // of buses whose rectifiers fail: their loss changes in steps
+  std::vector<PiecewiseWatts> own;  // of buses whose rectifiers stop: their loss changes in steps
   for (const BusPowerRun& bus : run.buses)
-    if (!at_ac || bus.failures.empty())
-      whole.push_back(bus.dc.get());
+    if (!at_ac || (bus.failures.empty() && bus.outages.empty()))
+      whole.push_back(bus.supply.get());
     else
       own.push_back(bus.ac(delivery));
   // Buses whose rectifiers are all on lose as one that is so many times as large.

@@ -44,6 +44,17 @@ void RectifierType::describe(Description<RectifierType>& d) {
   d.optional("source", &RectifierType::source, "where the numbers come from");
 }
 
+void BatteryProfile::describe(Description<BatteryProfile>& d) {
+  d.object("battery", "A battery shelf (BBU) on a DC bus.");
+  d.required("capacity", &BatteryProfile::capacity, "usable energy of its cells", above(0));
+  d.required("power", &BatteryProfile::power, "most that it gives to the bus", above(0));
+  d.optional("discharge_efficiency", &BatteryProfile::discharge_efficiency,
+             "given to the bus over what leaves the cells", Range{0, 1, true});
+  d.optional("charge_efficiency", &BatteryProfile::charge_efficiency, "stored over what is taken", Range{0, 1, true});
+  d.required("recharge", &BatteryProfile::recharge, "most that it takes from the rectifiers", above(0));
+  d.optional("source", &BatteryProfile::source, "where the numbers come from");
+}
+
 void SwitchPower::describe(Description<SwitchPower>& d) {
   d.object("switch_power", "Power of a switch: chassis, cabled ports, traffic.");
   d.optional("model", &SwitchPower::model, "nameplate; ports: idle + cabled ports; load: with traffic too");

@@ -37,6 +37,17 @@ struct RectifierType {
   static void describe(Description<RectifierType>& d);
 };
 
+// A battery shelf (BBU) on a DC bus.
+struct BatteryProfile {
+  Energy capacity;
+  Power power;                      // most it gives
+  double discharge_efficiency = 1;  // given to the bus over what leaves the cells
+  double charge_efficiency = 1;
+  Power recharge;  // most that it takes from the rectifiers
+  std::string source;
+  static void describe(Description<BatteryProfile>& d);
+};
+
 enum class SwitchPowerModel { nameplate, ports, load };
 template <>
 struct Choices<SwitchPowerModel> {

@@ -41,14 +41,14 @@ int live_sources(const DeliveryGraph& graph, Vertex v) {
   return count;
 }
 
-// A shelf whose rectifiers have all failed is itself out.
-void fail_rectifiers(DeliveryGraph& graph, const std::map<int, int>& failed_by_bus) {
+// Rectifiers that have failed, the last of a bus first; without a feed, everything above the buses.
+void fail_parts(DeliveryGraph& graph, const std::map<int, int>& failed_by_bus, bool feed) {
   std::map<int, int> seen;
   const auto count = boost::num_vertices(graph);
   std::map<int, std::vector<Vertex>> by_bus;
   for (Vertex v = 0; v < count; ++v) {
+    graph[v].failed = !feed && graph[v].kind != DeliveryKind::bus && graph[v].kind != DeliveryKind::node;
     if (graph[v].kind != DeliveryKind::rectifier) continue;
-    graph[v].failed = false;
     by_bus[graph[*boost::adjacent_vertices(v, graph).first].index].push_back(v);
   }
   for (const auto& [bus, failed] : failed_by_bus) {
@@ -154,6 +154,7 @@ std::vector<DeliveryFlow> deliver(const DeliveryGraph& graph, const std::vector<
       flow = {};
       continue;
     }
+    flow.battery_w = vertex.battery_w;
     flow.loss_w = vertex.law.loss_w(flow.output_w);
     const int sources = live_sources(graph, v);
     if (sources == 0) continue;
@@ -173,8 +174,12 @@ DeliveryRun integrate_delivery(const Cluster& cluster, const PowerRun& run) {
   std::vector<double> times{run.run_begin_s, run.run_end_s};
   for (const PiecewiseWatts& dc : run.group_dc)
     for (size_t i = 0; i < dc.pieces(); ++i) times.push_back(dc.piece_begin_s(i));
-  for (const BusPowerRun& bus : run.buses)
+  for (const BusPowerRun& bus : run.buses) {
     for (const RectifierFailure& failure : bus.failures) times.push_back(failure.at_s);
+    for (const Outage& outage : bus.outages) times.insert(times.end(), {outage.from_s, outage.to_s});
+    for (size_t i = 0; bus.supply != bus.dc && i < bus.supply->pieces(); ++i)
+      times.push_back(bus.supply->piece_begin_s(i));
+  }
   std::sort(times.begin(), times.end());
   times.erase(std::unique(times.begin(), times.end()), times.end());
 
@@ -199,6 +204,7 @@ DeliveryRun integrate_delivery(const Cluster& cluster, const PowerRun& run) {
     spare_w[at] = graph[v].spare_rating_w;
   }
   std::vector<double> node_w(run.nodes.size());
+  Sum battery_j;
   for (size_t k = 0; k + 1 < times.size(); ++k) {
     const double begin_s = times[k], end_s = times[k + 1];
     if (begin_s < run.run_begin_s || end_s > run.run_end_s) continue;
@@ -206,7 +212,14 @@ DeliveryRun integrate_delivery(const Cluster& cluster, const PowerRun& run) {
     for (const BusPowerRun& bus : run.buses)
       for (const RectifierFailure& failure : bus.failures)
         if (failure.at_s <= begin_s) failed[bus.bus] += failure.count;
-    fail_rectifiers(graph, failed);
+    const auto out = [&](const Outage& o) { return o.from_s <= begin_s && begin_s < o.to_s; };
+    fail_parts(graph, failed,
+               run.buses.empty() || std::none_of(run.buses[0].outages.begin(), run.buses[0].outages.end(), out));
+    std::map<int, double> battery_w;
+    for (const BusPowerRun& bus : run.buses)
+      if (bus.supply != bus.dc) battery_w[bus.bus] = bus.supply->at(begin_s) - bus.dc->at(begin_s);
+    for (Vertex v = 0; v < boost::num_vertices(graph) && !battery_w.empty(); ++v)
+      if (graph[v].kind == DeliveryKind::bus) graph[v].battery_w = battery_w[graph[v].index];
     for (size_t i = 0; i < node_w.size(); ++i) node_w[i] = run.node_w(i, begin_s);
     const std::vector<DeliveryFlow> flows = deliver(graph, node_w);
     for (Vertex v = 0; v < flows.size(); ++v) {
@@ -214,6 +227,7 @@ DeliveryRun integrate_delivery(const Cluster& cluster, const PowerRun& run) {
       StageTotals& stage = result.stages[at];
       output[at].add(flows[v].output_w * (end_s - begin_s));
       loss[at].add(flows[v].loss_w * (end_s - begin_s));
+      battery_j.add(flows[v].battery_w * (end_s - begin_s));
       if (flows[v].output_w > stage.peak_w) {
         stage.peak_w = flows[v].output_w;
         stage.peak_unit = graph[v].name;
@@ -239,6 +253,7 @@ DeliveryRun integrate_delivery(const Cluster& cluster, const PowerRun& run) {
   }
   result.nodes_j = result.stages.front().output_j;
   result.loss_j = total_loss.value();
+  result.battery_j = battery_j.value();
   result.grid_j = result.stages.back().output_j + result.stages.back().loss_j;
   return result;
 }

@@ -25,6 +25,7 @@ struct DeliveryVertex {
   double spare_rating_w = 0;  // output that is left after the failure that its redundancy is to survive
   LossLaw law;
   bool failed = false;
+  double battery_w = 0;  // of a bus: taken by its battery; negative: given
 };
 
 // Edges point from the source to the load. A load with several sources draws from them in equal parts.
@@ -35,8 +36,8 @@ using DeliveryGraph =
 DeliveryGraph build_delivery(const Cluster& cluster, const std::vector<int>& nodes);
 
 struct DeliveryFlow {
-  double output_w = 0, loss_w = 0;
-  double input_w() const { return output_w + loss_w; }
+  double output_w = 0, loss_w = 0, battery_w = 0;
+  double input_w() const { return output_w + loss_w + battery_w; }
 };
 
 // Flows for given watts of each node (in the order of the node vertices). Failed vertices carry nothing; a load whose
@@ -60,7 +61,7 @@ struct StageTotals {
 
 struct DeliveryRun {
   std::vector<StageTotals> stages;  // from the nodes to the feed
-  double nodes_j = 0, loss_j = 0, grid_j = 0;
+  double nodes_j = 0, loss_j = 0, battery_j = 0, grid_j = 0;
 };
 
 // Exact integral over the run: flows are constant between changes of power. Throws DoesNotFit, with place and time,

@@ -17,7 +17,7 @@ void add_network(EnergyWindow& window, std::optional<double> network_j) {
 EnergyWindow run_window(const PowerRun& run, std::optional<double> network_w) {
   EnergyWindow window;
   window.nodes_dc_j = run.nodes_dc_j;
-  window.rectifier_loss_j = run.rectifier_loss_j;
+  window.rectifier_loss_j = run.rectifier_loss_j + run.battery_j;
   add_network(window, network_w ? std::optional(*network_w * run.duration_s()) : std::nullopt);
   return window;
 }
@@ -33,7 +33,7 @@ EnergyWindow mlperf_window(const Cluster& cluster, const PowerRun& run, std::opt
   EnergyWindow window;
   window.nodes_dc_j = dc_j.value() * scale;
   for (const BusPowerRun& bus : run.buses) loss_j.add(bus.loss_between_j(cluster.power_delivery, from_s, to_s));
-  window.rectifier_loss_j = loss_j.value() * scale;
+  window.rectifier_loss_j = loss_j.value() * scale + run.battery_j * rcp_factor;
   window.rcp_factor = rcp_factor;
   add_network(window, network_w ? std::optional(*network_w * run.duration_s() * rcp_factor) : std::nullopt);
   return window;

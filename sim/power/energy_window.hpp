@@ -16,7 +16,7 @@ struct EnergyWindow {
   double nodes_dc_j = 0;
   std::optional<double> network_j;   // null where the rule is undefined
   std::optional<double> total_dc_j;  // nodes + network
-  double rectifier_loss_j = 0;
+  double rectifier_loss_j = 0;       // with what batteries of the buses took and have not given back
   std::optional<double> total_ac_j;  // total_dc_j + rectifier_loss_j: the network has no measured rectifiers
   std::optional<double> rcp_factor;  // mlperf_v4_0 only
 };

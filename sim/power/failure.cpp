@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <map>
+#include <memory>
 
 #include "core/codec.hpp"
 #include "core/error.hpp"
@@ -128,6 +131,33 @@ FailureOutcome fail_stage(const Cluster& cluster, FailureOutcome outcome, const 
                      kinds.empty() ? "the cluster declares none" : fmt::format("stages: {}", fmt::join(kinds, ", "))}});
 }
 
+// Nothing comes from the grid for a while: batteries carry their buses, or the first that is empty stops the job.
+FailureOutcome fail_feed(const Cluster& cluster, FailureOutcome outcome, const PowerFailure& failure, double at_s) {
+  const PowerDelivery& delivery = cluster.power_delivery;
+  if (!(failure.lasts.value() > 0))
+    throw InputError(
+        {{"power failure", "/lasts", "an outage of the feed has no length", "such as \"lasts\": \"10 s\""}});
+  const PowerRun before = integrate_power(cluster, outcome.timeline, outcome.options);
+  outcome.options.outages.push_back({at_s, at_s + failure.lasts.value()});
+  double dark_s = std::numeric_limits<double>::infinity();
+  if (!delivery.battery) dark_s = at_s;
+  std::map<const PiecewiseWatts*, double> known;  // buses with the same load
+  for (const BusPowerRun& bus : before.buses) {
+    if (!delivery.battery || !known.try_emplace(bus.dc.get(), 0).second) continue;
+    std::vector<std::unique_ptr<Stage>> stages;
+    stages.push_back(
+        std::make_unique<BatteryShelf>("battery", battery_of_bus(*delivery.battery, bus_rating_w(delivery))));
+    const ChainRun chain = run_chain(stages, *bus.dc, bus.dc->begin_s(), bus.dc->end_s(), outcome.options.outages);
+    if (!chain.dark.empty()) dark_s = std::min(dark_s, chain.dark_at_s);
+  }
+  if (dark_s >= outcome.timeline.run_end_s) return outcome;
+  outcome.overload = outcome.tripped = true;
+  outcome.overload_at_s = dark_s;
+  for (const NodePowerRun& node : before.nodes) outcome.nodes_off.push_back(node.node);
+  stop_at(outcome, dark_s);
+  return outcome;
+}
+
 }  // namespace
 
 std::string FailureOutcome::text() const {
@@ -148,6 +178,7 @@ FailureOutcome fail_power(const Cluster& cluster, const Timeline& timeline, cons
   FailureOutcome outcome;
   outcome.timeline = timeline;
   outcome.options = options;
+  if (failure.part == FailedPart::feed) return fail_feed(cluster, std::move(outcome), failure, at_s);
   if (failure.part == FailedPart::stage) return fail_stage(cluster, std::move(outcome), failure, at_s);
 
   const std::vector<int> nodes = nodes_on_buses(cluster, timeline, failure.unit, failure.unit + 1);
@@ -246,7 +277,10 @@ FailureOutcome fail_power(const Cluster& cluster, const Timeline& timeline, cons
 }
 
 std::vector<std::pair<std::string, FailedPart>> Choices<FailedPart>::table() {
-  return {{"rectifier", FailedPart::rectifier}, {"shelf", FailedPart::shelf}, {"stage", FailedPart::stage}};
+  return {{"rectifier", FailedPart::rectifier},
+          {"shelf", FailedPart::shelf},
+          {"stage", FailedPart::stage},
+          {"feed", FailedPart::feed}};
 }
 
 std::vector<std::pair<std::string, OverloadPolicy>> Choices<OverloadPolicy>::table() {
@@ -260,6 +294,7 @@ void PowerFailure::describe(Description<PowerFailure>& d) {
   d.optional("count", &PowerFailure::count, "rectifiers or shelves of the bus that fail", between(1, 1e4));
   d.optional("stage", &PowerFailure::stage, "kind of the upstream stage, as named in power_delivery");
   d.required("at", &PowerFailure::at, "time from run_start");
+  d.optional("lasts", &PowerFailure::lasts, "how long a feed is gone");
   d.optional("policy", &PowerFailure::policy, "lower the board limits of the bus's nodes, or let it go dark");
 }
 

@@ -9,7 +9,7 @@
 
 namespace tw {
 
-enum class FailedPart { rectifier, shelf, stage };
+enum class FailedPart { rectifier, shelf, stage, feed };
 template <>
 struct Choices<FailedPart> {
   static std::vector<std::pair<std::string, FailedPart>> table();
@@ -29,6 +29,7 @@ struct PowerFailure {
   int count = 1;      // rectifiers or shelves of the bus
   std::string stage;  // kind of the upstream stage that fails, "PDU"
   Time at;            // from run_start
+  Time lasts;         // an outage of the feed
   OverloadPolicy policy = OverloadPolicy::shed;
   static void describe(Description<PowerFailure>& d);
 };

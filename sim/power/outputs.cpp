@@ -67,6 +67,11 @@ void RectifierFailure::describe(Outputs<RectifierFailure>& d) {
   d.output("at_s", &RectifierFailure::at_s);
 }
 
+void Outage::describe(Outputs<Outage>& d) {
+  d.output("from_s", &Outage::from_s);
+  d.output("to_s", &Outage::to_s);
+}
+
 void NodeCap::describe(Outputs<NodeCap>& d) {
   d.output("nodes", &NodeCap::nodes);
   d.output("from_s", &NodeCap::from_s);
@@ -78,6 +83,7 @@ void PowerOptions::describe(Outputs<PowerOptions>& d) {
   d.output("seed", &PowerOptions::seed);
   d.output("caps", &PowerOptions::caps);
   d.output("failures", &PowerOptions::failures);
+  d.output("outages", &PowerOptions::outages);
 }
 
 }  // namespace tw

@@ -123,7 +123,7 @@ std::optional<double> ratio(const Sum& energy, double time_s) {
 
 void check_rating(const Cluster& cluster, const BusPowerRun& bus) {
   const PowerDelivery& delivery = cluster.power_delivery;
-  const PiecewiseWatts& dc = *bus.dc;
+  const PiecewiseWatts& dc = *bus.supply;
   for (size_t i = 0; i < dc.pieces(); ++i) {
     double at_s = dc.piece_begin_s(i);
     for (const RectifierFailure& failure : bus.failures)  // the worst moment of the piece is after its last failure
@@ -138,12 +138,29 @@ void check_rating(const Cluster& cluster, const BusPowerRun& bus) {
   }
 }
 
+// What the rectifiers of a bus give: a battery carries it while there is no feed, and what is beyond their rating.
+std::shared_ptr<const PiecewiseWatts> supply_of(const PowerDelivery& delivery,
+                                                const std::shared_ptr<const PiecewiseWatts>& dc,
+                                                const std::vector<Outage>& outages) {
+  const double rating_w = bus_rating_w(delivery);
+  if (!delivery.battery || dc->pieces() == 0 ||
+      (outages.empty() && dc->peak(dc->begin_s(), dc->end_s()).watts <= rating_w))
+    return dc;
+  std::vector<std::unique_ptr<Stage>> stages;
+  stages.push_back(std::make_unique<BatteryShelf>("battery", battery_of_bus(*delivery.battery, rating_w)));
+  return std::make_shared<PiecewiseWatts>(
+      std::move(run_chain(stages, *dc, dc->begin_s(), dc->end_s(), outages).input.front()));
+}
+
 // Fills run.buses from run.nodes.
 void integrate_buses(const Cluster& cluster, const PowerOptions& options, PowerRun& run) {
   std::map<int, std::vector<size_t>> members;  // bus -> positions in run.nodes
   for (size_t i = 0; i < run.nodes.size(); ++i) members[bus_of(cluster, run.nodes[i].node)].push_back(i);
   // Buses with nodes of the same groups and factors carry the same load: summed once.
-  std::map<std::vector<std::pair<int, double>>, std::shared_ptr<const PiecewiseWatts>> known;
+  struct Curves {
+    std::shared_ptr<const PiecewiseWatts> dc, supply;
+  };
+  std::map<std::vector<std::pair<int, double>>, Curves> known;
   const double duration_s = run.duration_s();
   for (const auto& [index, positions] : members) {
     BusPowerRun bus;
@@ -159,7 +176,7 @@ void integrate_buses(const Cluster& cluster, const PowerOptions& options, PowerR
       dc_j.add(run.nodes[i].dc_j);
     }
     std::sort(key.begin(), key.end());
-    auto& dc = known[key];
+    auto& [dc, supply] = known[key];
     if (!dc) {
       std::vector<PiecewiseWatts> scaled;
       for (const auto& [group, factor] : key)
@@ -167,8 +184,11 @@ void integrate_buses(const Cluster& cluster, const PowerOptions& options, PowerR
       std::vector<const PiecewiseWatts*> parts;
       for (const PiecewiseWatts& part : scaled) parts.push_back(&part);
       dc = std::make_shared<PiecewiseWatts>(PiecewiseWatts::sum(parts));
+      supply = supply_of(cluster.power_delivery, dc, options.outages);
     }
     bus.dc = dc;
+    bus.supply = supply;
+    bus.outages = options.outages;
     check_rating(cluster, bus);
     const PiecewiseWatts::Peak peak = dc->peak(run.run_begin_s, run.run_end_s);
     bus.peak_w = peak.watts;
@@ -176,7 +196,10 @@ void integrate_buses(const Cluster& cluster, const PowerOptions& options, PowerR
     bus.dc_j = dc_j.value();
     bus.mean_w = duration_s > 0 ? bus.dc_j / duration_s : peak.watts;
     bus.loss_j = bus.loss_between_j(cluster.power_delivery, run.run_begin_s, run.run_end_s);
-    bus.ac_j = bus.dc_j + bus.loss_j;
+    bus.battery_j = bus.supply == bus.dc ? 0
+                                         : bus.supply->integral(run.run_begin_s, run.run_end_s) -
+                                               bus.dc->integral(run.run_begin_s, run.run_end_s);
+    bus.ac_j = bus.dc_j + bus.battery_j + bus.loss_j;
     run.buses.push_back(std::move(bus));
   }
 }
@@ -187,6 +210,8 @@ int BusPowerRun::rectifiers_on(const PowerDelivery& delivery, double time_s) con
   int on = bus_rectifiers(delivery);
   for (const RectifierFailure& failure : failures)
     if (failure.at_s <= time_s) on -= failure.count;
+  for (const Outage& outage : outages)
+    if (outage.from_s <= time_s && time_s < outage.to_s) return 0;
   return std::max(0, on);
 }
 
@@ -195,6 +220,9 @@ std::vector<BusPowerRun::Stretch> BusPowerRun::stretches(const PowerDelivery& de
   std::vector<double> times{from_s, to_s};
   for (const RectifierFailure& failure : failures)
     if (failure.at_s > from_s && failure.at_s < to_s) times.push_back(failure.at_s);
+  for (const Outage& outage : outages)
+    for (const double edge_s : {outage.from_s, outage.to_s})
+      if (edge_s > from_s && edge_s < to_s) times.push_back(edge_s);
   std::sort(times.begin(), times.end());
   std::vector<Stretch> list;
   for (size_t i = 0; i + 1 < times.size(); ++i)
@@ -205,17 +233,17 @@ std::vector<BusPowerRun::Stretch> BusPowerRun::stretches(const PowerDelivery& de
 double BusPowerRun::loss_between_j(const PowerDelivery& delivery, double from_s, double to_s) const {
   Sum joules;
   for (const Stretch& s : stretches(delivery, from_s, to_s))
-    joules.add(rectifier_law(delivery, s.on).loss_j(dc->integral(s.from_s, s.to_s), s.to_s - s.from_s));
+    joules.add(rectifier_law(delivery, s.on).loss_j(supply->integral(s.from_s, s.to_s), s.to_s - s.from_s));
   return joules.value();
 }
 
 PiecewiseWatts BusPowerRun::ac(const PowerDelivery& delivery) const {
   const auto input_w = [&](int on, double w) { return rectifier_law(delivery, on).input_w(w); };
-  PiecewiseWatts result(input_w(rectifiers_on(delivery, dc->end_s()), dc->outside_w()));
-  if (dc->pieces() > 0) result.begin(dc->begin_s());
-  for (size_t i = 0; i < dc->pieces(); ++i)
-    for (const Stretch& s : stretches(delivery, dc->piece_begin_s(i), dc->piece_end_s(i)))
-      result.append(s.to_s, input_w(s.on, dc->piece_w(i)));
+  PiecewiseWatts result(input_w(rectifiers_on(delivery, supply->end_s()), supply->outside_w()));
+  if (supply->pieces() > 0) result.begin(supply->begin_s());
+  for (size_t i = 0; i < supply->pieces(); ++i)
+    for (const Stretch& s : stretches(delivery, supply->piece_begin_s(i), supply->piece_end_s(i)))
+      result.append(s.to_s, input_w(s.on, supply->piece_w(i)));
   return result;
 }
 
@@ -290,8 +318,9 @@ PowerRun integrate_power(const Cluster& cluster, const Timeline& timeline, const
   run.parts = parts_of(parts_j);
   integrate_buses(cluster, options, run);
 
-  Sum dc_j, loss_j, ac_j;
+  Sum dc_j, loss_j, ac_j, battery_j;
   for (const BusPowerRun& bus : run.buses) {
+    battery_j.add(bus.battery_j);
     dc_j.add(bus.dc_j);
     loss_j.add(bus.loss_j);
     ac_j.add(bus.ac_j);
@@ -300,6 +329,7 @@ PowerRun integrate_power(const Cluster& cluster, const Timeline& timeline, const
   run.nodes_dc_j = dc_j.value();
   run.rectifier_loss_j = loss_j.value();
   run.nodes_ac_j = ac_j.value();
+  run.battery_j = battery_j.value();
   run.headroom_w = bus_rating_w(cluster.power_delivery) - run.peak_bus_w;
   run.headroom_share = run.headroom_w / bus_rating_w(cluster.power_delivery);
 
@@ -360,6 +390,12 @@ JobEnergy job_energy(const Cluster& cluster, const Timeline& timeline, const Pow
     loss_j -= rectifier_law(delivery, gone).loss_j(0, std::max(0.0, to_s - std::max(from_s, failure.at_s)));
   }
   energy.rectifier_loss_j = std::max(0.0, loss_j);
+  if (options.outages.empty()) return energy;
+  // Without a feed the rectifiers are off, and a battery takes its part: that needs the curves.
+  const PowerRun run = integrate_power(cluster, timeline, options);
+  Sum exact_j;
+  for (const BusPowerRun& bus : run.buses) exact_j.add(bus.loss_between_j(delivery, from_s, to_s));
+  energy.rectifier_loss_j = exact_j.value() + run.battery_j;
   return energy;
 }
 

@@ -10,6 +10,7 @@
 
 #include "power/node_power.hpp"
 #include "power/piecewise.hpp"
+#include "power/stage.hpp"
 #include "step/timeline.hpp"
 #include "topology/cluster.hpp"
 
@@ -39,6 +40,7 @@ struct PowerOptions {
   uint64_t seed = 1;               // of the spread from board to board, if the node profile has any
   std::vector<NodeCap> caps;
   std::vector<RectifierFailure> failures;
+  std::vector<Outage> outages;  // of the feed
   static void describe(Outputs<PowerOptions>& d);
 };
 
@@ -58,7 +60,11 @@ struct BusPowerRun {
   double mean_w = 0, peak_w = 0, peak_at_s = 0;
   double dc_j = 0, loss_j = 0, ac_j = 0;
   std::shared_ptr<const PiecewiseWatts> dc;  // through time; buses with the same load share it
-  std::vector<RectifierFailure> failures;    // of this bus
+  // What its rectifiers give: `dc`, less what a battery gives or with what it takes back.
+  std::shared_ptr<const PiecewiseWatts> supply;
+  double battery_j = 0;                    // taken by the battery less given by it
+  std::vector<Outage> outages;             // of the feed: no rectifier is on
+  std::vector<RectifierFailure> failures;  // of this bus
   int rectifiers_on(const PowerDelivery& delivery, double time_s) const;
   // Loss of its rectifiers in a span of time, J.
   double loss_between_j(const PowerDelivery& delivery, double from_s, double to_s) const;
@@ -89,6 +95,7 @@ struct PowerRun {
 
   // Inside the run, whole job.
   double nodes_dc_j = 0, rectifier_loss_j = 0, nodes_ac_j = 0;
+  double battery_j = 0;  // taken by the batteries of the buses less given by them
 
   // Watts of one node on its bus.
   double mean_w = 0, min_w = 0, max_w = 0;  // mean over nodes and run; least and greatest mean of a node
@@ -115,7 +122,8 @@ PowerRun integrate_power(const Cluster& cluster, const Timeline& timeline, const
 // The energies of integrate_power() alone, over any span of time, for series of many runs: no curves of buses, no
 // ratings. Equal to 1e-12.
 struct JobEnergy {
-  double nodes_dc_j = 0, rectifier_loss_j = 0;
+  double nodes_dc_j = 0;
+  double rectifier_loss_j = 0;   // with what batteries of the buses took and have not given back
   std::map<int, double> node_j;  // by node of the cluster
   EnergyParts parts;             // inside the run, whatever the span
 };

@@ -147,14 +147,15 @@ void insert_readings(SQLite::Database& db, const TelemetryRun& run, int run_id, 
       const BusPowerRun& bus = run.power->buses[i];
       const double dc_w = now.bus_w[i];
       const double loss_w = bus.loss_between_j(delivery, from_s, time_s) / seconds;
-      insert(buses, run_id, time_s, seconds, bus.bus, dc_w, dc_w + loss_w);
+      const double supply_w = bus.supply == bus.dc ? dc_w : bus.supply->integral(from_s, time_s) / seconds;
+      insert(buses, run_id, time_s, seconds, bus.bus, dc_w, supply_w + loss_w);
       const int on = bus.rectifiers_on(delivery, middle_s);
       for (int shelf = 0; shelf < delivery.shelves_per_bus; ++shelf)
         for (int slot = 0; slot < delivery.rectifiers_per_shelf; ++slot) {
           // Rectifiers of a bus share its load evenly; those that failed (the last ones) carry nothing.
           const bool works = shelf * delivery.rectifiers_per_shelf + slot < on;
-          const double output_w = works ? dc_w / on : 0;
-          const double input_w = works ? (dc_w + loss_w) / on : 0;
+          const double output_w = works ? supply_w / on : 0;
+          const double input_w = works ? (supply_w + loss_w) / on : 0;
           const double temperature =
               delivery.rectifier.ambient.value() + delivery.rectifier.rise.value() * output_w / rating_w;
           insert(rectifiers, run_id, time_s, seconds, rectifier_id(delivery, bus.bus, shelf, slot), input_v,
@@ -176,13 +177,14 @@ void append_csv(OutputFile* file, fmt::memory_buffer& out, const TelemetryRun& r
     for (size_t i = 0; i < run.power->buses.size(); ++i) {
       const BusPowerRun& bus = run.power->buses[i];
       const double dc_w = now.bus_w[i];
-      const double ac_w = dc_w + bus.loss_between_j(delivery, now.from_s, now.to_s) / now.seconds();
+      const double supply_w = bus.supply == bus.dc ? dc_w : bus.supply->integral(now.from_s, now.to_s) / now.seconds();
+      const double ac_w = supply_w + bus.loss_between_j(delivery, now.from_s, now.to_s) / now.seconds();
       fmt::format_to(to, "{}bus,{},{:.9g},{:.9g}\n", head, bus.bus, ac_w, dc_w);
       const int all = delivery.shelves_per_bus * delivery.rectifiers_per_shelf;
       const int on = bus.rectifiers_on(delivery, 0.5 * (now.from_s + now.to_s));
       for (int r = 0; r < all; ++r)
         fmt::format_to(to, "{}rectifier,{},{:.9g},{:.9g}\n", head, bus.bus * all + r, r < on ? ac_w / on : 0.0,
-                       r < on ? dc_w / on : 0.0);
+                       r < on ? supply_w / on : 0.0);
     }
     for (const TelemetrySwitch& s : run.switches) fmt::format_to(to, "{}switch,{},,{:.9g}\n", head, s.id, s.watts);
     if (file == nullptr || out.size() < (1U << 20)) return;

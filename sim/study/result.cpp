@@ -187,7 +187,8 @@ void EnergyResult::describe(Outputs<EnergyResult>& d) {
   d.output("nodes_dc_j", &EnergyResult::nodes_dc_j, "J", "DC energy of the nodes");
   d.output("network_j", &EnergyResult::network_j, "J", "energy of the job's share of the switches");
   d.output("total_dc_j", &EnergyResult::total_dc_j, "J", "nodes and network");
-  d.output("rectifier_loss_j", &EnergyResult::rectifier_loss_j, "J", "lost in the rectifiers");
+  d.output("rectifier_loss_j", &EnergyResult::rectifier_loss_j, "J",
+           "lost in the rectifiers, with what batteries of the buses took and have not given back");
   d.output("total_ac_j", &EnergyResult::total_ac_j, "J", "nodes, network and rectifier loss: the AC side");
   d.output("facility_j", &EnergyResult::facility_j, "J", "the building's: base of the site's PUE times PUE");
   d.output("ppue_j", &EnergyResult::ppue_j, "J", "of which tank cooling: base times (pPUE - 1)");

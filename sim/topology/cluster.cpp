@@ -115,6 +115,8 @@ void PowerDelivery::describe(Description<PowerDelivery>& d) {
   d.required("rectifier", &PowerDelivery::rectifier, "rectifier type");
   d.optional("redundancy", &PowerDelivery::redundancy,
              "what a bus must still carry its load without: n nothing, n+1 one rectifier, 2n one shelf");
+  d.optional("battery", &PowerDelivery::battery,
+             "battery shelf of a bus: rides through outages of the feed, gives what a bus asks beyond its rectifiers");
   d.optional("upstream", &PowerDelivery::upstream, "stages from the shelves to the grid, lowest first");
 }
 

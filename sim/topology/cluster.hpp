@@ -1,6 +1,7 @@
 // The description of a cluster: what stands in topologies/*.json. build_fabric() makes the graph of it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -156,6 +157,7 @@ struct PowerDelivery {
   int rectifiers_per_shelf = 4;
   RectifierType rectifier;
   Redundancy redundancy = Redundancy::n;  // of the rectifiers of a bus
+  std::optional<BatteryProfile> battery;  // of a bus
   std::vector<PowerStage> upstream;       // from the shelves to the grid
   static void describe(Description<PowerDelivery>& d);
 };

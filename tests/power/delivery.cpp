@@ -142,6 +142,39 @@ TEST_CASE("a shelf that is missed: its bus trips or sheds") {
   CHECK(held.buses[1].dc_j < 2 * kBusy_w * shed.timeline.run_end_s);  // waits for the capped ones
 }
 
+TEST_CASE("an outage of the feed: batteries carry their buses and take back what they gave, or the job stops") {
+  Cluster cluster = with_upstream();
+  PowerFailure failure;
+  failure.part = FailedPart::feed;
+  failure.at = seconds(4);
+  failure.lasts = seconds(2);
+  const FailureOutcome none = fail_power(cluster, busy(4, 600), failure);
+  CHECK(none.tripped);
+  CHECK(none.overload_at_s == 4);
+  BatteryProfile& battery = cluster.power_delivery.battery.emplace();
+  battery.capacity = joules(100e3);
+  battery.power = watts(20e3);
+  battery.discharge_efficiency = 0.9;
+  battery.charge_efficiency = 0.8;
+  battery.recharge = watts(500);
+  const FailureOutcome carried = fail_power(cluster, busy(4, 600), failure);
+  CHECK_FALSE(carried.overload);
+  const PowerRun run = integrate_power(cluster, carried.timeline, carried.options);
+  const double bus_w = 2 * kBusy_w, given_j = bus_w * 2;
+  CHECK(run.battery_j == Approx(2 * (given_j / 0.9 / 0.8 - given_j)).epsilon(1e-9));
+  CHECK(run.rectifier_loss_j == Approx(2 * (129.7 * 598 + 0.00798 * (bus_w * 598 + given_j / 0.72))).epsilon(1e-9));
+  CHECK(run.nodes_ac_j == Approx(run.nodes_dc_j + run.battery_j + run.rectifier_loss_j).epsilon(1e-12));
+  const DeliveryRun d = integrate_delivery(cluster, run);
+  CHECK(d.battery_j == Approx(run.battery_j).epsilon(1e-9));
+  CHECK(d.grid_j == Approx(d.nodes_j + d.loss_j + d.battery_j).epsilon(1e-9));
+  failure.lasts = seconds(60);
+  const FailureOutcome dark = fail_power(cluster, busy(4, 600), failure);
+  CHECK(dark.tripped);
+  CHECK(dark.overload_at_s == Approx(4 + 100e3 * 0.9 / bus_w).epsilon(1e-9));
+  CHECK(integrate_power(cluster, dark.timeline, dark.options).nodes_dc_j ==
+        Approx(2 * bus_w * dark.overload_at_s).epsilon(1e-9));
+}
+
 TEST_CASE("a failed stage without redundancy takes its nodes with it") {
   const Cluster cluster = with_upstream();
   PowerFailure failure;

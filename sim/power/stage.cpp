@@ -1,0 +1,131 @@
+#include "power/stage.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tw {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kHair = 1e-9;  // a load at a rating is not beyond it
+
+}  // namespace
+
+double Stage::until_change_s(double, bool) const {
+  return kNever;
+}
+
+Converter::Converter(std::string n, LossLaw law, double rating_w, double trip_s)
+    : law_(law), rating_w_(rating_w), trip_s_(trip_s) {
+  name = std::move(n);
+}
+
+double Converter::input_w(double output_w, bool fed) const {
+  return fed && !tripped() ? law_.input_w(output_w) : 0;
+}
+
+double Converter::heating(double output_w) const {
+  const double ratio = output_w / rating_w_;
+  return ratio > 1 + kHair || heat_ > 0 ? (ratio * ratio - 1) / trip_s_ : 0;
+}
+
+void Converter::advance(double dt_s, double output_w, bool) {
+  heat_ = std::max(0.0, heat_ + heating(output_w) * dt_s);
+  if (heat_ > 1 - 1e-12) heat_ = 1;
+}
+
+double Converter::limit_w(bool fed) const {
+  return fed && !tripped() ? kNever : 0;  // it gives more than its rating, for a while
+}
+
+double Converter::until_change_s(double output_w, bool) const {
+  const double rate = heating(output_w);
+  if (rate > 0) return (1 - heat_) / rate;
+  return rate < 0 ? heat_ / -rate : kNever;
+}
+
+BatteryShelf::BatteryShelf(std::string n, BatteryType type, double charge)
+    : type_(type), charge_j_(charge * type.capacity_j) {
+  name = std::move(n);
+}
+
+double BatteryShelf::given_w(double output_w, bool fed) const {
+  const double most_w = charge_j_ > 0 ? type_.power_w : 0;
+  if (!fed) return std::min(output_w, most_w);
+  if (output_w > type_.shave_above_w) return std::min(output_w - type_.shave_above_w, most_w);
+  if (charge_j_ >= type_.capacity_j) return 0;
+  return -std::min(type_.recharge_w, type_.shave_above_w - output_w);
+}
+
+double BatteryShelf::charge_rate_w(double output_w, bool fed) const {
+  const double given = given_w(output_w, fed);
+  return given > 0 ? -given / type_.discharge_efficiency : -given * type_.charge_efficiency;
+}
+
+double BatteryShelf::input_w(double output_w, bool fed) const {
+  return fed ? output_w - given_w(output_w, fed) : 0;
+}
+
+void BatteryShelf::advance(double dt_s, double output_w, bool fed) {
+  charge_j_ = std::clamp(charge_j_ + charge_rate_w(output_w, fed) * dt_s, 0.0, type_.capacity_j);
+  // Full and empty are states: rounding must not leave a hair that takes an event of its own.
+  if (charge_j_ < 1e-12 * type_.capacity_j) charge_j_ = 0;
+  if (charge_j_ > type_.capacity_j * (1 - 1e-12)) charge_j_ = type_.capacity_j;
+}
+
+double BatteryShelf::limit_w(bool fed) const {
+  if (fed) return kNever;
+  return charge_j_ > 0 ? type_.power_w : 0;
+}
+
+double BatteryShelf::until_change_s(double output_w, bool fed) const {
+  const double rate_w = charge_rate_w(output_w, fed);
+  if (rate_w < 0) return charge_j_ / -rate_w;
+  return rate_w > 0 ? (type_.capacity_j - charge_j_) / rate_w : kNever;
+}
+
+BatteryType battery_of_bus(const BatteryProfile& p, double rectifiers_w) {
+  return {p.capacity.value(),  p.power.value(),    p.discharge_efficiency,
+          p.charge_efficiency, p.recharge.value(), rectifiers_w};
+}
+
+ChainRun run_chain(const std::vector<std::unique_ptr<Stage>>& stages, const PiecewiseWatts& load, double from_s,
+                   double to_s, const std::vector<Outage>& outages) {
+  std::vector<double> times{from_s, to_s};
+  for (size_t i = 0; i < load.pieces(); ++i) times.push_back(load.piece_begin_s(i));
+  times.push_back(load.end_s());
+  for (const Outage& outage : outages) times.insert(times.end(), {outage.from_s, outage.to_s});
+  std::sort(times.begin(), times.end());
+  ChainRun run;
+  run.input.assign(stages.size(), PiecewiseWatts(load.outside_w()));
+  for (PiecewiseWatts& input : run.input) input.begin(from_s);
+  for (double now_s = from_s; now_s < to_s;) {
+    const bool feed = std::none_of(outages.begin(), outages.end(),
+                                   [&](const Outage& o) { return o.from_s <= now_s && now_s < o.to_s; });
+    // Whether something is above a stage is known from the top, what it must give from below.
+    std::vector<bool> fed(stages.size(), feed);
+    for (size_t i = stages.size(); i-- > 1;) fed[i - 1] = stages[i]->limit_w(fed[i]) > 0;
+    std::vector<double> output_w(stages.size());
+    double end_s = std::min(to_s, *std::upper_bound(times.begin(), times.end(), now_s)), wanted_w = load.at(now_s);
+    for (size_t i = 0; i < stages.size(); ++i) {
+      output_w[i] = wanted_w;
+      if (wanted_w > stages[i]->limit_w(fed[i]) * (1 + kHair)) {
+        run.dark = stages[i]->name;
+        run.dark_at_s = now_s;
+        return run;
+      }
+      wanted_w = stages[i]->input_w(wanted_w, fed[i]);
+      const double until_s = stages[i]->until_change_s(output_w[i], fed[i]);
+      if (until_s > 0) end_s = std::min(end_s, now_s + until_s);
+    }
+    if (end_s <= now_s) end_s = std::nextafter(now_s, kNever);
+    for (size_t i = 0; i < stages.size(); ++i) {
+      run.input[i].append(end_s, stages[i]->input_w(output_w[i], fed[i]));
+      stages[i]->advance(end_s - now_s, output_w[i], fed[i]);
+    }
+    now_s = end_s;
+  }
+  return run;
+}
+
+}  // namespace tw

@@ -113,7 +113,7 @@ void warn_about(Result& r, const Scenario& s) {
         "time and power under a cap of {} are an estimate: kernels lengthen with the dynamic power that is left to the "
         "-{:.2f}, fitted on burst against sustained rates at {}",
         to_text(a.board_limit), a.power.throttle_exponent, to_text(a.power.fitted_limit)));
-  if (s.network && s.network->layers % (s.plan.pp * s.plan.vp) != 0)
+  if (s.network && s.plan.layout.empty() && s.network->layers % (s.plan.pp * s.plan.vp) != 0)
     r.warnings.push_back(
         fmt::format("{} layers do not divide into {} chunks: uneven stages", s.network->layers, s.plan.pp * s.plan.vp));
 }

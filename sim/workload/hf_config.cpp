@@ -85,7 +85,8 @@ bool sliding(const std::string& type) {
 std::vector<bool> expert_layers(const Config& c, long layers) {
   std::vector<bool> experts(static_cast<size_t>(layers), false);
   const std::set<long> dense = c.numbers("mlp_only_layers"), listed = c.numbers("moe_layers");
-  const long step = c.family == "llama4" ? c.number("interleave_moe_layer_step", 1) : c.number("decoder_sparse_step", 1);
+  const long step =
+      c.family == "llama4" ? c.number("interleave_moe_layer_step", 1) : c.number("decoder_sparse_step", 1);
   for (long i = 0; i < layers; ++i) {
     bool here = false;
     if (c.family == "mixtral" || c.family == "gpt_oss") here = true;

@@ -43,6 +43,17 @@ double inner_elements(const Architecture& n, const Training& t, const Plan& p) {
   return most;
 }
 
+// Logits with the loss, and under ZeRO-3 the head's table and its gradient, whole: it is one unit, gathered last.
+double head_bytes(const Architecture& n, const Training& t, const Plan& p, const Software& s) {
+  const double vocabulary = static_cast<double>(n.vocabulary) / p.tp;
+  // Fused: BF16 logits, and FP32 gradients in the place of the FP32 logits. Eager: BF16 and FP32 logits, their log
+  // softmax, and its gradient.
+  double bytes = local_tokens(t, p) * vocabulary * (s.eager_elementwise ? 2 + 4 + 4 + 4 : 2 + 4);
+  if (p.sharding == Sharding::zero3 && reshards(p) && p.sharded_over() > 1)
+    bytes += vocabulary * static_cast<double>(n.hidden) * (2 + (t.lora ? 0 : s.gradient_bytes_per_parameter));
+  return bytes;
+}
+
 }  // namespace
 
 bool reshards(const Plan& p) {
@@ -95,11 +106,12 @@ std::vector<StageMemory> memory_of_stages(const Architecture& n, const Training&
     if (p.sharding == Sharding::zero3 && reshards(p)) m.workspace += gathered_layer;
     // Eager backward holds the gradients of an MLP's inner tensors: the product, both halves of the gate, their join.
     if (s.eager_elementwise) m.workspace += (n.mlp == Mlp::swiglu ? 4 : 1) * 2 * inner_elements(n, t, p);
-    // FP32 logits and their gradient live on the last stage; one layer's temporaries anywhere.
-    if (stage == p.pp - 1 && n.next_token)
-      for (const LayerKind& kind : next_token_kinds(n))
-        m.activations += n.next_token->depth * layer_activation_bytes(n, kind, t, p, s.eager_elementwise);
-    if (stage == p.pp - 1) m.workspace += tokens * static_cast<double>(n.vocabulary) / p.tp * (2 + 4);
+    if (stage == p.pp - 1) {
+      if (n.next_token)
+        for (const LayerKind& kind : next_token_kinds(n))
+          m.activations += n.next_token->depth * layer_activation_bytes(n, kind, t, p, s.eager_elementwise);
+      m.workspace += head_bytes(n, t, p, s);
+    }
     m.workspace += s.workspace.value();
     stages.push_back(m);
   }

@@ -64,14 +64,15 @@ std::string fault_of(const std::string& config) {
 
 TEST_CASE("published configurations give the networks that are shipped") {
   const std::pair<const char*, const char*> rows[] = {
-      {kLlama, "llama3.1-8b"},   {kMixtral, "mixtral-8x7b"}, {kQwen, "qwen3-30b-a3b"}, {kDeepSeek, "deepseek-v3"},
-      {kOss, "gpt-oss-20b"}, {kNemotron, "nemotron-3-nano"}, {kScout, "llama4-scout"}};
+      {kLlama, "llama3.1-8b"}, {kMixtral, "mixtral-8x7b"},     {kQwen, "qwen3-30b-a3b"}, {kDeepSeek, "deepseek-v3"},
+      {kOss, "gpt-oss-20b"},   {kNemotron, "nemotron-3-nano"}, {kScout, "llama4-scout"}};
   for (const auto& [config, shipped] : rows) {
     INFO(shipped);
     Faults faults;
     const std::string text = network_of_hf_config(config, "config.json", faults);
     faults.throw_if_any();
-    const Architecture a = read_network(text), b = load<Architecture>(std::string("models/networks/") + shipped + ".json");
+    const Architecture a = read_network(text),
+                       b = load<Architecture>(std::string("models/networks/") + shipped + ".json");
     CHECK(network_parameters(a) == network_parameters(b));
     CHECK(active_parameters(a) == active_parameters(b));
     CHECK(layer_kinds(a) == layer_kinds(b));

@@ -88,6 +88,20 @@ double gemm_time_s(const Accelerator& a, Precision precision, double m, double n
   return std::max(a.graph_floor.value(), 2 * m * n * k / (peak(a, precision) * efficiency));
 }
 
+// Fitted on reference/gpu_lab_4/grouped.csv (BF16, H100 and H200, 402 products of 4 to 128 experts with 64 to 2,048
+// rows): mean error 5 % forward and of input gradients, 8 % of weight gradients.
+double grouped_gemm_time_s(const Accelerator& a, Precision precision, double groups, double m, double n, double k,
+                           bool weight_gradient) {
+  constexpr double kEfficiency = 0.72, kBandwidth = 0.9, kLaunch_s = 15e-6;
+  if (groups <= 0 || m <= 0 || n <= 0 || k <= 0) return 0;
+  const double element = precision == Precision::fp8 ? 1 : precision == Precision::fp32 ? 4 : 2;
+  const double products_s = 2 * groups * m * n * k / (peak(a, precision) * kEfficiency);
+  const double operands = element * groups * (n * k + m * k) + 2 * groups * m * n;
+  const double moves_s = operands / (a.copy_bandwidth.value() * kBandwidth);
+  const double sharpness = weight_gradient ? 1.5 : 6;
+  return kLaunch_s + std::pow(std::pow(products_s, sharpness) + std::pow(moves_s, sharpness), 1 / sharpness);
+}
+
 double attention_flops(const AttentionShape& s) {
   return 4 * s.batch * s.heads * s.query_tokens * s.key_tokens * s.head_dim * (s.causal ? 0.5 : 1);
 }

@@ -11,6 +11,11 @@ namespace tw {
 // against its own peak. Never faster than the peak, never shorter than the graph floor.
 double gemm_time_s(const Accelerator& accelerator, Precision precision, double m, double n, double k);
 
+// Seconds of one kernel that does such a product for each of `groups` experts: as fast as products get or as their
+// operands move, whichever is slower, and a launch. Weight gradients (`weight_gradient`) fill in less well.
+double grouped_gemm_time_s(const Accelerator& accelerator, Precision precision, double groups, double m, double n,
+                           double k, bool weight_gradient);
+
 struct AttentionShape {
   double batch = 1;
   double heads = 1;         // query heads on this rank

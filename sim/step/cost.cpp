@@ -1,9 +1,11 @@
 #include "step/cost.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "hardware/kernels.hpp"
 #include "workload/memory.hpp"
+#include "workload/pattern.hpp"
 
 namespace tw {
 
@@ -33,6 +35,8 @@ namespace {
 double kernel_time_s(const Operation& o, const Accelerator& a, const Software& software, double slowdown) {
   switch (o.kind) {
     case OperationKind::gemm: {
+      if (o.groups > 1)
+        return slowdown * grouped_gemm_time_s(a, o.precision, o.groups, o.m, o.n, o.k, o.weight_gradient);
       const double split = is_scaled(o.precision) && o.backward ? software.fp8_backward_slowdown : 1;
       return slowdown * split * gemm_time_s(a, o.precision, o.m, o.n, o.k);
     }
@@ -74,10 +78,16 @@ TaskCost cost_of(const std::vector<Operation>& operations, const StepInputs& in,
         case Exchange::tp_all_reduce:
           cost.tp_s += t;
           break;
+        case Exchange::cp_all_gather:
+        case Exchange::cp_reduce_scatter:
+        case Exchange::cp_all_to_all:
         case Exchange::cp_exchange:
           cost.cp_s += t * (1 - software.cp_overlap);
           break;
         case Exchange::ep_all_to_all:
+        case Exchange::expert_tp_gather:
+        case Exchange::expert_tp_scatter:
+        case Exchange::expert_tp_reduce:
           cost.ep_s += t;
           break;
         case Exchange::weight_gather:
@@ -99,20 +109,6 @@ TaskCost cost_of(const std::vector<Operation>& operations, const StepInputs& in,
              : launches * software.host_per_operation.value() + collectives * software.host_per_collective.value();
   cost.host_s /= hosts.launch_speed;
   return cost;
-}
-
-std::vector<int> layers_of_chunks(int layers, int pp, int vp) {
-  const int chunks = pp * vp;
-  std::vector<int> count(static_cast<size_t>(chunks), layers / chunks);
-  if (layers % chunks == 0) return count;
-  if (chunks > 1 && (layers + 2) % chunks == 0) {
-    std::fill(count.begin(), count.end(), (layers + 2) / chunks);
-    --count.front();
-    --count.back();
-    return count;
-  }
-  for (int i = 0; i < layers % chunks; ++i) ++count[static_cast<size_t>(i)];
-  return count;
 }
 
 namespace {
@@ -159,11 +155,18 @@ std::vector<PassCost> chunk_costs(const StepInputs& in, const ExchangeTime& exch
     return PassCost{cost_of(ops.forward, in, exchange, slowdown.forward, pass),
                     cost_of(ops.backward, in, exchange, slowdown.backward, pass)};
   };
-  const PassCost layer = cost(layer_operations(*in.network, *in.training, *in.plan, *in.software));
+  const auto kinds = layer_kinds(*in.network);
+  std::map<LayerKind, PassCost> of_kind;
+  for (const LayerKind& kind : kinds)
+    if (of_kind.find(kind) == of_kind.end())
+      of_kind[kind] = cost(layer_operations(*in.network, kind, *in.training, *in.plan, *in.software));
   std::vector<PassCost> chunks;
-  for (const int n : layers_of_chunks(in.network->layers, in.plan->pp, in.plan->vp)) {
-    const auto times = static_cast<double>(n);
-    chunks.push_back({layer.forward.scaled(times), layer.backward.scaled(times)});
+  int first = 0;
+  for (const int n : layers_of_chunks(in.network->layers, *in.plan)) {
+    chunks.emplace_back();
+    for (const auto& [kind, times] : count_kinds(kinds, first, n))
+      chunks.back() += {of_kind[kind].forward.scaled(times), of_kind[kind].backward.scaled(times)};
+    first += n;
   }
   const auto groups = groups_of(in);
   for (size_t c = 0; c < chunks.size() && pass == Pass::training; ++c) {
@@ -197,7 +200,7 @@ TaskCost optimizer_cost(const StepInputs& in) {
 
 std::vector<ParameterGroup> groups_of(const StepInputs& in) {
   return parameter_groups(*in.network, *in.training, *in.plan, *in.software,
-                          layers_of_chunks(in.network->layers, in.plan->pp, in.plan->vp));
+                          layers_of_chunks(in.network->layers, *in.plan));
 }
 
 SharedSum exchanged_gradients(const StepInputs& in, const std::vector<ParameterGroup>& groups, int chunk) {

@@ -43,11 +43,6 @@ enum class Pass { training, evaluation };
 TaskCost cost_of(const std::vector<Operation>& operations, const StepInputs& in, const ExchangeTime& exchange,
                  double slowdown, Pass pass);
 
-// Layers of each model chunk (pp x vp of them, in the order data visits them). Even when it divides; else, when
-// layers + 2 divides, the first and last chunk give up one layer each to embedding and head (as Megatron counts them);
-// else the first chunks take one layer more.
-std::vector<int> layers_of_chunks(int layers, int pp, int vp);
-
 // Cost of each chunk for one micro-batch, embedding and head included in the first and last. ZeRO-3 gathers the chunk's
 // weights before each pass; plain data parallelism copies gradients into buckets and out again.
 std::vector<PassCost> chunk_costs(const StepInputs& in, const ExchangeTime& exchange, const Slowdown& slowdown,

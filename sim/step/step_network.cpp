@@ -64,15 +64,19 @@ class RankGrid {
     }
     return groups;
   }
-  // Gradients are the same over data and context parallel ranks.
-  std::vector<std::vector<Rank>> gradient_groups(int stage) const {
+  std::vector<std::vector<Rank>> expert_tp_groups() const {
     std::vector<std::vector<Rank>> groups;
-    for (int t = 0; t < plan_.tp; ++t) {
+    for (int first = 0; first < plan_.tp * plan_.cp; first += plan_.expert_tp()) {
       groups.emplace_back();
-      for (int d = 0; d < plan_.dp; ++d)
-        for (int c = 0; c < plan_.cp; ++c) groups.back().push_back(at(t, c, d, stage));
+      for (int t = 0; t < plan_.expert_tp(); ++t) groups.back().push_back(of_stage(first + t, 0));
     }
     return groups;
+  }
+  // Gradients are the same over data and context parallel ranks; neighbours of them share states.
+  std::vector<std::vector<Rank>> gradient_groups(int stage) const { return cut(stage, plan_.sharded_over(), 1); }
+  // The ranks of the shard groups that hold the same piece.
+  std::vector<std::vector<Rank>> piece_groups(int stage) const {
+    return cut(stage, plan_.dp * plan_.cp / plan_.sharded_over(), plan_.sharded_over());
   }
   std::vector<std::vector<Rank>> hand_over_pairs(int dp, int from, int to) const {
     std::vector<std::vector<Rank>> pairs;
@@ -82,6 +86,20 @@ class RankGrid {
   }
 
  private:
+  // Groups of `size` data and context parallel ranks each, `stride` apart.
+  std::vector<std::vector<Rank>> cut(int stage, int size, int stride) const {
+    std::vector<std::vector<Rank>> groups;
+    const int all = plan_.dp * plan_.cp;
+    for (int t = 0; t < plan_.tp; ++t)
+      for (int block = 0; block < all; block += size * stride)
+        for (int first = block; first < block + stride; ++first) {
+          groups.emplace_back();
+          for (int i = 0; i < size; ++i)
+            groups.back().push_back(at(t, (first + i * stride) % plan_.cp, (first + i * stride) / plan_.cp, stage));
+        }
+    return groups;
+  }
+
   const Plan& plan_;
   const Fabric& fabric_;
   const std::vector<int>& nodes_;
@@ -103,26 +121,50 @@ ExchangeTime exchange_times(const RankGrid& grid, double round_s, bool sharded,
   const auto cp = std::make_shared<Group>(group(grid.cp_groups(0)));
   const auto ep = std::make_shared<Group>(group(grid.ep_groups()));
   const auto dp = std::make_shared<Group>(group(grid.gradient_groups(0)));
+  const auto etp = std::make_shared<Group>(group(grid.expert_tp_groups()));
   const auto edp = std::make_shared<Group>(group(grid.expert_gradient_groups(0)));
   const auto known = std::make_shared<std::map<std::pair<Exchange, double>, double>>();
   return [=](Exchange what, double bytes) {
     const auto [at, fresh] = known->try_emplace({what, bytes}, 0.0);
     if (!fresh) return at->second;
-    const bool gradients = what == Exchange::weight_gather || what == Exchange::gradient_reduce;
-    const bool of_experts = what == Exchange::expert_gather || what == Exchange::expert_reduce;
-    const Group& g = what == Exchange::cp_exchange     ? *cp
-                     : what == Exchange::ep_all_to_all ? *ep
-                     : gradients                       ? *dp
-                     : of_experts                      ? *edp
-                                                       : *tp;
-    const bool reduces = what == Exchange::gradient_reduce || what == Exchange::expert_reduce;
-    const Collective op = reduces && !sharded                   ? Collective::all_reduce
-                          : reduces                             ? Collective::reduce_scatter
-                          : what == Exchange::tp_reduce_scatter ? Collective::reduce_scatter
-                          : what == Exchange::tp_all_reduce     ? Collective::all_reduce
-                          : what == Exchange::ep_all_to_all     ? Collective::all_to_all
-                          : what == Exchange::cp_exchange       ? Collective::send_recv
-                                                                : Collective::all_gather;
+    const auto [g_of, op] = [&]() -> std::pair<const Group*, Collective> {
+      const Collective reduce = sharded ? Collective::reduce_scatter : Collective::all_reduce;
+      switch (what) {
+        case Exchange::tp_reduce_scatter:
+          return {tp.get(), Collective::reduce_scatter};
+        case Exchange::tp_all_reduce:
+          return {tp.get(), Collective::all_reduce};
+        case Exchange::cp_exchange:
+          return {cp.get(), Collective::send_recv};
+        case Exchange::cp_all_gather:
+          return {cp.get(), Collective::all_gather};
+        case Exchange::cp_reduce_scatter:
+          return {cp.get(), Collective::reduce_scatter};
+        case Exchange::cp_all_to_all:
+          return {cp.get(), Collective::all_to_all};
+        case Exchange::ep_all_to_all:
+          return {ep.get(), Collective::all_to_all};
+        case Exchange::expert_tp_gather:
+          return {etp.get(), Collective::all_gather};
+        case Exchange::expert_tp_scatter:
+          return {etp.get(), Collective::reduce_scatter};
+        case Exchange::expert_tp_reduce:
+          return {etp.get(), Collective::all_reduce};
+        case Exchange::weight_gather:
+          return {dp.get(), Collective::all_gather};
+        case Exchange::gradient_reduce:
+          return {dp.get(), reduce};
+        case Exchange::expert_gather:
+          return {edp.get(), Collective::all_gather};
+        case Exchange::expert_reduce:
+          return {edp.get(), reduce};
+        case Exchange::tp_all_gather:
+        case Exchange::none:
+          break;
+      }
+      return {tp.get(), Collective::all_gather};
+    }();
+    const Group& g = *g_of;
     const auto ranks = static_cast<int>(g.groups.front().size());
     if (ranks < 2) return 0.0;
     const double time_s =
@@ -178,6 +220,15 @@ StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const
     const Collective reduce = sharded ? Collective::reduce_scatter : Collective::all_reduce;
     const auto same = grid.gradient_groups(s);
     net.gradient_exchange.push_back(exchange("gradients", reduce, bytes.dense, same));
+    // Hybrid sharding: pieces are then summed over the groups, a bucket at a time.
+    if (net.gradient_exchange.back() >= 0 && plan.sharded_over() < plan.dp * plan.cp) {
+      const double pieces = plan.sharded_over();
+      const auto outer =
+          collectives->cost(Collective::all_reduce, grid.piece_groups(s), bytes.dense / gradient_buckets / pieces);
+      network::LoadClass& load = net.classes[static_cast<size_t>(net.gradient_exchange.back())];
+      for (const network::LinkUse& use : outer.load.uses) load.uses.push_back({use.link, use.weight / pieces});
+      load.latency_s += outer.load.latency_s;
+    }
     net.weight_gather.push_back(sharded ? exchange("weights", Collective::all_gather, bytes.dense, same) : -1);
     if (bytes.experts <= 0) continue;
     const auto holders = grid.expert_gradient_groups(s);

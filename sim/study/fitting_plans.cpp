@@ -36,7 +36,7 @@ bool valid(Plan& plan, const Scenario& s, const Training& training, const Docume
 
 PlanMemory plan_memory(const Architecture& network, const Training& training, const Plan& plan,
                        const Software& software) {
-  const auto layers = layers_of_chunks(network.layers, plan.pp, plan.vp);
+  const auto layers = layers_of_chunks(network.layers, plan);
   std::vector<int> in_flight;
   for (int stage = 0; stage < plan.pp; ++stage)
     in_flight.push_back(micro_batches_in_flight(plan.schedule, stage, plan.pp, plan.vp, plan.ga()));
@@ -61,10 +61,12 @@ std::vector<std::string> nearest_fitting_plans(const Scenario& s, size_t most) {
           for (int mbs = s.plan.mbs; mbs >= 1; mbs = mbs > 1 ? mbs / 2 : 0) {
             // Only towards less memory: sharding more, recomputing more.
             if (sharding < s.plan.sharding || recompute < s.training->recompute) continue;
+            if (recompute == Recompute::alternate && s.training->recompute != Recompute::alternate) continue;
             Plan plan = s.plan;
             Training training = *s.training;
             plan.tp = tp, plan.pp = pp, plan.mbs = mbs, plan.sharding = sharding, plan.dp = 0;
             if (pp == 1) plan.vp = 1;
+            if (pp != s.plan.pp) plan.layout.clear();
             training.recompute = recompute;
             if (!valid(plan, s, training, document)) continue;
             const double bytes = plan_memory(*s.network, training, plan, s.software).memory.total();

@@ -94,6 +94,7 @@ class Enumeration {
                       Plan p = s_.plan;
                       p.nodes = nodes, p.gbs = gbs, p.tp = tp, p.pp = pp, p.cp = cp, p.ep = ep, p.mbs = mbs, p.vp = vp;
                       p.sharding = sharding, p.dp = 0;
+                      if (!same_plan(p, s_.plan)) p.layout.clear(), p.etp = 0;
                       if (p.vp > 1 && p.schedule == Schedule::gpipe) continue;
                       ++out_.considered;
                       consider(p, list, too_large);
@@ -139,6 +140,8 @@ class Enumeration {
     std::optional<PlanCandidate> least;
     bool listed = false;
     for (const auto& [name, recompute] : Choices<Recompute>::table()) {
+      // A way of PyTorch's own: looked at where the scenario uses it.
+      if (recompute == Recompute::alternate && s_.training->recompute != recompute) continue;
       training.recompute = c.recompute = recompute;
       c.memory_bytes = plan_memory(n, training, p, s_.software).memory.total();
       c.own = own && recompute == s_.training->recompute;

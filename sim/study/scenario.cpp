@@ -15,6 +15,7 @@
 #include "study/profiled_chip.hpp"
 #include "study/what_if_accelerator.hpp"
 #include "topology/fabric.hpp"
+#include "workload/pattern.hpp"
 
 namespace tw {
 namespace {
@@ -118,10 +119,11 @@ void check_scenario(Scenario& s, const ReadContext& root) {
   if (!problem.empty()) plan.at("nodes").fault(problem);
   complete_plan(s.plan, s.cluster.node.gpus, plan);
   if (s.network && s.training) {
-    if (s.network->kv_heads > 0 && s.network->heads % s.network->kv_heads != 0)
-      root.at("network")
-          .at("kv_heads")
-          .fault(fmt::format("{} key/value heads do not divide {} heads", s.network->kv_heads, s.network->heads));
+    check_architecture(*s.network, root.at("network"));
+    if (s.network->window > s.training->sequence)
+      root.at("network").at("window").fault(
+          fmt::format("a window of {} tokens exceeds the sequence ({})", s.network->window, s.training->sequence),
+          "at most the sequence");
     check_plan(s.plan, *s.network, *s.training, s.cluster.node.gpus, plan);
     if (s.cluster.node.accelerator.peak(s.training->precision).value() <= 0)
       root.at("training")

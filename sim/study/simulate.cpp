@@ -204,7 +204,7 @@ void warn_about(Result& r, const LoadedScenario& loaded, const PowerRun& power) 
     r.warnings.push_back(fmt::format("tensor parallelism of {} leaves the NVLink domain of {} GPUs: every layer waits "
                                      "for the fabric",
                                      s.plan.tp, s.cluster.node.gpus * s.cluster.node.nvlink.nodes));
-  if (s.network && s.network->layers % (s.plan.pp * s.plan.vp) != 0)
+  if (s.network && s.plan.layout.empty() && s.network->layers % (s.plan.pp * s.plan.vp) != 0)
     r.warnings.push_back(
         fmt::format("{} layers do not divide into {} chunks: uneven stages", s.network->layers, s.plan.pp * s.plan.vp));
 }

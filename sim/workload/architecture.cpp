@@ -5,34 +5,80 @@
 namespace tw {
 
 std::vector<std::pair<std::string, Mlp>> Choices<Mlp>::table() {
-  return {{"swiglu", Mlp::swiglu}, {"gelu", Mlp::gelu}};
+  return {{"swiglu", Mlp::swiglu}, {"gelu", Mlp::gelu}, {"squared_relu", Mlp::squared_relu}};
 }
 
 std::vector<std::pair<std::string, Norm>> Choices<Norm>::table() {
   return {{"rmsnorm", Norm::rmsnorm}, {"layernorm", Norm::layernorm}};
 }
 
+std::vector<std::pair<std::string, QkNorm>> Choices<QkNorm>::table() {
+  return {{"none", QkNorm::none}, {"head", QkNorm::head}, {"width", QkNorm::width}};
+}
+
+void Mla::describe(Description<Mla>& d) {
+  d.object("mla", "Multi-head latent attention.");
+  d.optional("query_rank", &Mla::query_rank, "rank of the queries' projection; 0: none", between(0, 1e6));
+  d.required("kv_rank", &Mla::kv_rank, "rank of the keys' and values' projection", between(1, 1e6));
+  d.required("nope", &Mla::nope, "size of a query and key head without position", between(0, 1e5));
+  d.required("rope", &Mla::rope, "and with rotary position", between(0, 1e5));
+  d.required("value", &Mla::value, "size of a value head", between(1, 1e5));
+}
+
+void Mamba::describe(Description<Mamba>& d) {
+  d.object("mamba", "A Mamba-2 mixer.");
+  d.required("heads", &Mamba::heads, "heads", between(1, 100000));
+  d.required("head_dim", &Mamba::head_dim, "channels of a head", between(1, 1e5));
+  d.required("state", &Mamba::state, "size of the state of a channel", between(1, 1e5));
+  d.optional("groups", &Mamba::groups, "groups of heads that share input and output maps", between(1, 100000));
+  d.optional("convolution", &Mamba::convolution, "taps of the convolution before the scan", between(1, 1000));
+}
+
+void NextToken::describe(Description<NextToken>& d) {
+  d.object("next_token", "Layers that predict further tokens (multi-token prediction).");
+  d.required("depth", &NextToken::depth, "further tokens that are predicted; 0: none", between(0, 100));
+  d.optional("pattern", &NextToken::pattern, "layers for each of them, as the network's pattern; absent: its last");
+  d.optional("shared", &NextToken::shared, "one set of weights serves all of them");
+}
+
 void Architecture::describe(Description<Architecture>& d) {
   d.object("network", "The architecture of a transformer.");
   d.required("name", &Architecture::name, "name");
   d.required("layers", &Architecture::layers, "transformer layers", between(1, 100000));
+  d.optional("pattern", &Architecture::pattern,
+             "layers in order, such as \"3*attention+mlp 58*attention+experts\": attention, window or mamba, +mlp or "
+             "+experts, or one alone; n*layer and n*(layers) repeat; or letters M, *, E, -; absent: all alike");
   d.required("hidden", &Architecture::hidden, "hidden size", between(1, 1e7));
-  d.required("ffn", &Architecture::ffn, "inner size of the MLP", between(1, 1e7));
+  d.required("ffn", &Architecture::ffn, "inner size of the MLP (of the experts, where expert_ffn is absent)",
+             between(1, 1e7));
   d.required("heads", &Architecture::heads, "attention (query) heads", between(1, 100000));
   d.optional("kv_heads", &Architecture::kv_heads, "key and value heads (grouped-query attention); 0: as heads",
              between(0, 100000));
   d.optional("head_dim", &Architecture::head_dim, "size of a head; 0: hidden / heads", between(0, 1e6));
   d.required("vocabulary", &Architecture::vocabulary,
              "vocabulary, padded as trained; 0: a stack of layers without embedding and head", between(0, 1e8));
-  d.optional("mlp", &Architecture::mlp, "gated (three matrices) or plain (two)");
+  d.optional("mlp", &Architecture::mlp, "gated (three matrices) or plain (two), of experts too");
   d.optional("norm", &Architecture::norm, "normalization");
+  d.optional("qk_norm", &Architecture::qk_norm, "norms of queries and keys: over each head or their whole width");
   d.optional("causal", &Architecture::causal, "causal attention does half the score work");
   d.optional("tied_embeddings", &Architecture::tied_embeddings, "the head shares the embedding's weights");
   d.optional("rotary", &Architecture::rotary, "rotary position embedding");
   d.optional("biases", &Architecture::biases, "linear layers carry biases");
   d.optional("dropout", &Architecture::dropout, "dropout probability", between(0, 1));
+  d.optional("window", &Architecture::window, "tokens that a query of a window layer sees", between(0, 1e9));
+  d.optional("window_chunks", &Architecture::window_chunks,
+             "window layers see their own chunk of the sequence, not the tokens before theirs");
+  d.optional("sinks", &Architecture::sinks, "each head's softmax has a learned offset");
+  d.optional("mla", &Architecture::mla, "latent attention instead of key and value heads");
+  d.optional("mamba", &Architecture::mamba, "the mixer of mamba layers");
   d.optional("experts", &Architecture::experts, "experts of a mixture-of-experts MLP; 0: dense", between(0, 100000));
   d.optional("experts_per_token", &Architecture::experts_per_token, "experts each token visits", between(0, 100000));
+  d.optional("expert_ffn", &Architecture::expert_ffn, "inner size of an expert; 0: ffn", between(0, 1e7));
+  d.optional("shared_ffn", &Architecture::shared_ffn,
+             "inner size of the experts that every token visits, together; 0: none", between(0, 1e7));
+  d.optional("expert_latent", &Architecture::expert_latent,
+             "channels that routed experts work on, projected to and fro; 0: the hidden size", between(0, 1e7));
+  d.optional("next_token", &Architecture::next_token, "layers that predict further tokens");
   d.optional("source", &Architecture::source, "where the numbers come from");
 }
 

@@ -1,7 +1,10 @@
 // Model architectures: what stands in models/networks/*.json.
 #pragma once
 
+#include <map>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/describe.hpp"
@@ -10,7 +13,7 @@
 
 namespace tw {
 
-enum class Mlp { swiglu, gelu };
+enum class Mlp { swiglu, gelu, squared_relu };
 template <>
 struct Choices<Mlp> {
   static std::vector<std::pair<std::string, Mlp>> table();
@@ -22,10 +25,56 @@ struct Choices<Norm> {
   static std::vector<std::pair<std::string, Norm>> table();
 };
 
-// A transformer: decoder (causal) or encoder.
+// Norms of queries and keys: none, over each head, or over all heads together.
+enum class QkNorm { none, head, width };
+template <>
+struct Choices<QkNorm> {
+  static std::vector<std::pair<std::string, QkNorm>> table();
+};
+
+// Multi-head latent attention: queries, and keys and values, through narrow projections (DeepSeek-V2, section 2.1).
+struct Mla {
+  long query_rank = 0;  // 0: queries straight from the hidden state
+  long kv_rank = 0;
+  long nope = 0, rope = 0, value = 0;  // sizes of a head: without and with rotary position, and of its values
+  static void describe(Description<Mla>& d);
+};
+
+// Mamba-2 mixer (Dao and Gu 2024).
+struct Mamba {
+  int heads = 0;
+  long head_dim = 0, state = 0;
+  int groups = 1;       // heads of a group share their input and output maps
+  int convolution = 4;  // taps
+  static void describe(Description<Mamba>& d);
+  long inner() const { return heads * head_dim; }
+  long maps() const { return 2L * groups * state; }
+};
+
+// Layers after the last that predict further tokens: each joins the hidden state with the next token's embedding, and
+// shares embedding and head.
+struct NextToken {
+  int depth = 0;        // further tokens
+  std::string pattern;  // layers of each; empty: the network's last
+  bool shared = false;  // one set of weights for all of them
+  static void describe(Description<NextToken>& d);
+};
+
+// What one layer of the stack does.
+enum class Mixer { none, attention, window, mamba };
+enum class Feed { none, mlp, experts };
+struct LayerKind {
+  Mixer mixer = Mixer::attention;
+  Feed feed = Feed::mlp;
+  bool operator==(const LayerKind& o) const { return mixer == o.mixer && feed == o.feed; }
+  bool operator<(const LayerKind& o) const { return mixer != o.mixer ? mixer < o.mixer : feed < o.feed; }
+};
+
+// A transformer, or a stack of other layers: decoder (causal) or encoder.
 struct Architecture {
   std::string name;
   int layers = 0;
+  std::string pattern;  // empty: all layers alike, attention and then MLP or experts
   long hidden = 0;
   long ffn = 0;
   int heads = 0;
@@ -34,20 +83,34 @@ struct Architecture {
   long vocabulary = 0;
   Mlp mlp = Mlp::swiglu;
   Norm norm = Norm::rmsnorm;
+  QkNorm qk_norm = QkNorm::none;
   bool causal = true;
   bool tied_embeddings = false;
   bool rotary = true;
   bool biases = false;
   double dropout = 0;
+  long window = 0;             // tokens that a query of a window layer sees
+  bool window_chunks = false;  // of its own chunk of the sequence, instead of those before it
+  bool sinks = false;          // a learned offset of each head's softmax
+  std::optional<Mla> mla;
+  std::optional<Mamba> mamba;
   int experts = 0;  // 0: dense
   int experts_per_token = 0;
+  long expert_ffn = 0;     // 0: ffn
+  long shared_ffn = 0;     // inner size of the experts that every token visits, together; 0: none
+  long expert_latent = 0;  // experts work on this many channels, projected to and fro; 0: on the hidden state
+  std::optional<NextToken> next_token;
   std::string source;
 
-  int kv() const { return kv_heads > 0 ? kv_heads : heads; }
+  int kv() const { return mla ? heads : kv_heads > 0 ? kv_heads : heads; }
   long head_size() const { return head_dim > 0 ? head_dim : hidden / heads; }
-  long query_width() const { return heads * head_size(); }
-  long kv_width() const { return kv() * head_size(); }
+  long query_width() const { return heads * (mla ? mla->nope + mla->rope : head_size()); }
+  // Mean of the keys' and the values' width.
+  long kv_width() const { return mla ? heads * (mla->nope + mla->rope + mla->value) / 2 : kv() * head_size(); }
+  long output_width() const { return heads * (mla ? mla->value : head_size()); }
   int mlp_matrices() const { return mlp == Mlp::swiglu ? 3 : 2; }
+  long expert_size() const { return expert_ffn > 0 ? expert_ffn : ffn; }
+  long expert_width() const { return expert_latent > 0 ? expert_latent : hidden; }
 
   static void describe(Description<Architecture>& d);
 };

@@ -1,9 +1,12 @@
 #include "workload/memory.hpp"
 
 #include <algorithm>
+#include <map>
 
+#include "workload/layer_builder.hpp"
 #include "workload/operations.hpp"
 #include "workload/parameters.hpp"
+#include "workload/pattern.hpp"
 
 namespace tw {
 
@@ -13,38 +16,6 @@ std::map<std::string, double> StageMemory::parts() const {
           {"optimizer", optimizer},
           {"activations", activations},
           {"workspace", workspace}};
-}
-
-double layer_activation_bytes(const Architecture& n, const Training& t, const Plan& p, bool eager) {
-  const double tokens = local_tokens(t, p), tp = p.tp;
-  const double shard = p.sequence_parallel ? tokens / tp : tokens;
-  const auto h = static_cast<double>(n.hidden);
-  const double q = static_cast<double>(n.query_width()) / tp,
-               kv = static_cast<double>(n.kv_width()) / std::min<double>(tp, n.kv());
-  const double up = (n.mlp == Mlp::swiglu ? 2 : 1) * static_cast<double>(n.ffn) / tp,
-               down = static_cast<double>(n.ffn) / tp;
-  const double expert_tokens = n.experts > 0 ? tokens * n.experts_per_token : tokens;
-  if (t.recompute == Recompute::full) return 2 * shard * h;  // the layer's input alone
-  // Linear inputs are kept for the weight gradients: in FP8 where the layer runs in FP8, not at all where the base is
-  // frozen (adapters keep the inputs of the layers they adapt).
-  const double input = is_scaled(t.precision) ? 1 : 2;
-  const auto kept = [&](int target) { return !t.lora || t.lora->targets >= target ? (t.lora ? 2.0 : input) : 0.0; };
-  // Recomputed attention keeps its inputs; its output stays where the projection's weight gradient wants it in BF16.
-  const bool again = t.recompute == Recompute::selective;
-  const bool output = !again || kept(2) == 2;
-  double bytes = 2 * 2 * shard * h;                                          // inputs of the two norms
-  bytes += kept(1) * shard * h;                                              // QKV input
-  bytes += 2 * tokens * (q + 2 * kv);                                        // queries, keys, values
-  if (output) bytes += 2 * tokens * q;                                       // attention output
-  if (!again) bytes += 4 * tokens * q / static_cast<double>(n.head_size());  // and statistics
-  if (!t.lora && input < 2) bytes += input * tokens * q;                     // FP8 copy of the projection's input
-  bytes += kept(3) * shard * h;                                              // MLP input
-  bytes += 2 * expert_tokens * up;                                           // before the activation
-  bytes += kept(4) * expert_tokens * down;                                   // after it
-  if (n.dropout > 0) bytes += 2 * shard * h;                                 // masks
-  if (eager && n.mlp == Mlp::swiglu) bytes += 2 * expert_tokens * down;
-  if (eager && !again) bytes += 2 * 2 * tokens * (q - kv);
-  return bytes;
 }
 
 namespace {
@@ -57,8 +28,30 @@ void add_parameters(StageMemory& m, const ParameterGroup& g, const Plan& p, cons
   if (!g.trained) return;
   const double gradients = g.held * s.gradient_bytes_per_parameter;
   m.gradients += p.sharding < Sharding::zero2 ? gradients : gradients / shards + (whole && shards > 1 ? gradients : 0);
-  if (p.sharding == Sharding::none && shards > 1) m.buckets += s.bucket_copies * gradients;
+  if (p.sharding == Sharding::none && g.exchanged > 1) m.buckets += s.bucket_copies * gradients;
   m.optimizer += g.held * s.optimizer_state_bytes_per_parameter / (p.sharding == Sharding::none ? 1 : shards);
+}
+
+// Elements inside the widest MLP, on one rank.
+double inner_elements(const Architecture& n, const Training& t, const Plan& p) {
+  double most = 0;
+  for (const LayerKind& kind : layer_kinds(n)) {
+    if (kind.feed == Feed::mlp) most = std::max(most, local_tokens(t, p) * static_cast<double>(n.ffn) / p.tp);
+    if (kind.feed == Feed::experts)
+      most = std::max(most, routed_tokens(n, t, p).rows * static_cast<double>(n.expert_size()) / p.expert_tp());
+  }
+  return most;
+}
+
+// Logits with the loss, and under ZeRO-3 the head's table and its gradient, whole: it is one unit, gathered last.
+double head_bytes(const Architecture& n, const Training& t, const Plan& p, const Software& s) {
+  const double vocabulary = static_cast<double>(n.vocabulary) / p.tp;
+  // Fused: BF16 logits, and FP32 gradients in the place of the FP32 logits. Eager: BF16 and FP32 logits, their log
+  // softmax, and its gradient.
+  double bytes = local_tokens(t, p) * vocabulary * (s.eager_elementwise ? 2 + 4 + 4 + 4 : 2 + 4);
+  if (p.sharding == Sharding::zero3 && reshards(p) && p.sharded_over() > 1)
+    bytes += vocabulary * static_cast<double>(n.hidden) * (2 + (t.lora ? 0 : s.gradient_bytes_per_parameter));
+  return bytes;
 }
 
 }  // namespace
@@ -72,18 +65,30 @@ std::vector<StageMemory> memory_of_stages(const Architecture& n, const Training&
   const auto groups = parameter_groups(n, t, p, s, layers);
   Training kept = t;
   kept.recompute = Recompute::none;
-  const double per_visit = layer_activation_bytes(n, t, p, s.eager_elementwise);
-  // What recomputation frees comes back for the layer at work.
-  const double at_work = layer_activation_bytes(n, kept, p, s.eager_elementwise) - per_visit;
+  const auto kinds = layer_kinds(n);
+  std::map<LayerKind, std::pair<double, double>> bytes;  // kept for a visit, and more for the layer at work
+  for (const LayerKind& kind : kinds)
+    if (bytes.find(kind) == bytes.end()) {
+      const double visit = layer_activation_bytes(n, kind, t, p, s.eager_elementwise);
+      // What recomputation frees comes back for the layer at work.
+      bytes[kind] = {visit, layer_activation_bytes(n, kind, kept, p, s.eager_elementwise) - visit};
+    }
+  std::vector<int> first(layers.size(), 0);
+  for (size_t c = 1; c < layers.size(); ++c) first[c] = first[c - 1] + layers[c - 1];
   const double tokens = local_tokens(t, p);
   std::vector<StageMemory> stages;
   for (int stage = 0; stage < p.pp; ++stage) {
-    int most_layers = 0;
+    double visit = 0, at_work = 0;  // of the chunk, and the layer, that keep most
     StageMemory m;
     double gathered_layer = 0;  // the largest of the stage
     for (int v = 0; v < p.vp; ++v) {
       const int chunk = v * p.pp + stage, count = layers[static_cast<size_t>(chunk)];
-      most_layers = std::max(most_layers, count);
+      double of_chunk = 0;
+      for (const auto& [kind, times] : count_kinds(kinds, first[static_cast<size_t>(chunk)], count)) {
+        of_chunk += times * bytes[kind].first;
+        at_work = std::max(at_work, bytes[kind].second);
+      }
+      visit = std::max(visit, of_chunk);
       double layer = 0;
       for (const ParameterGroup& g : groups) {
         if (g.chunk != chunk) continue;
@@ -93,17 +98,20 @@ std::vector<StageMemory> memory_of_stages(const Architecture& n, const Training&
       }
       gathered_layer = std::max(gathered_layer, layer);
     }
-    m.activations = in_flight[static_cast<size_t>(stage)] * most_layers * per_visit + at_work;
+    m.activations = in_flight[static_cast<size_t>(stage)] * visit + at_work;
     // With one micro-batch and gradients freed after each step, they grow while backward frees activations.
     if (!s.persistent_gradients && p.ga() == 1) m.gradients = std::max(0.0, m.gradients - m.activations);
     m.gradients += m.buckets;
     // Gathered weights stand beside the shards they were gathered from, and reduced gradients beside the whole ones.
     if (p.sharding == Sharding::zero3 && reshards(p)) m.workspace += gathered_layer;
     // Eager backward holds the gradients of an MLP's inner tensors: the product, both halves of the gate, their join.
-    if (s.eager_elementwise)
-      m.workspace += (n.mlp == Mlp::swiglu ? 4 : 1) * 2 * tokens * static_cast<double>(n.ffn) / p.tp;
-    // FP32 logits and their gradient live on the last stage; one layer's temporaries anywhere.
-    if (stage == p.pp - 1) m.workspace += tokens * static_cast<double>(n.vocabulary) / p.tp * (2 + 4);
+    if (s.eager_elementwise) m.workspace += (n.mlp == Mlp::swiglu ? 4 : 1) * 2 * inner_elements(n, t, p);
+    if (stage == p.pp - 1) {
+      if (n.next_token)
+        for (const LayerKind& kind : next_token_kinds(n))
+          m.activations += n.next_token->depth * layer_activation_bytes(n, kind, t, p, s.eager_elementwise);
+      m.workspace += head_bytes(n, t, p, s);
+    }
     m.workspace += s.workspace.value();
     stages.push_back(m);
   }

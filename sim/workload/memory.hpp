@@ -29,7 +29,10 @@ std::vector<StageMemory> memory_of_stages(const Architecture& network, const Tra
 bool reshards(const Plan& plan);
 
 // Activation bytes that one layer keeps for one micro-batch on one rank. Eager kernels also keep what fusion would not
-// write: the activation before the gate's product, and keys and values repeated for every query head.
+// write: the activation before the gate's product, keys and values repeated for every query head, experts' outputs
+// before their gates. Without a kind the network's first layer.
+double layer_activation_bytes(const Architecture& network, const LayerKind& kind, const Training& training,
+                              const Plan& plan, bool eager = false);
 double layer_activation_bytes(const Architecture& network, const Training& training, const Plan& plan,
                               bool eager = false);
 

@@ -20,8 +20,14 @@ enum class Exchange {
   tp_all_gather,
   tp_reduce_scatter,
   tp_all_reduce,
-  cp_exchange,
+  cp_exchange,  // one slice of keys and values, round the ring
+  cp_all_gather,
+  cp_reduce_scatter,
+  cp_all_to_all,  // of heads
   ep_all_to_all,
+  expert_tp_gather,  // among the ranks that share an expert
+  expert_tp_scatter,
+  expert_tp_reduce,
   weight_gather,    // ZeRO-3: weights, before each pass
   gradient_reduce,  // data-parallel gradients, all-reduced or, with sharding, reduce-scattered
   expert_gather,    // the same among the ranks that hold the same experts
@@ -33,7 +39,9 @@ struct Operation {
   std::string name;
   OperationKind kind = OperationKind::memory;
   Activity activity = Activity::memory_bound;
-  double m = 0, n = 0, k = 0;  // gemm: m x k by k x n
+  double m = 0, n = 0, k = 0;    // gemm: m x k by k x n
+  double groups = 1;             // gemm: so many of them in one kernel, one an expert
+  bool weight_gradient = false;  // gemm: what only the optimizer waits for
   Precision precision = Precision::bf16;
   AttentionShape attention;  // attention
   bool backward = false;     // part of the backward pass
@@ -52,16 +60,23 @@ struct LayerOperations {
 double local_tokens(const Training& training, const Plan& plan);
 
 // One transformer layer, forward and backward (input gradients; weight gradients unless the base is frozen).
+// Without a kind the network's first layer.
+LayerOperations layer_operations(const Architecture& network, const LayerKind& kind, const Training& training,
+                                 const Plan& plan, const Software& software);
 LayerOperations layer_operations(const Architecture& network, const Training& training, const Plan& plan,
                                  const Software& software);
-// Embedding look-up (first stage) and final norm, head and loss (last stage).
+// Embedding look-up (first stage); final norm, head, loss and next-token layers (last stage).
 LayerOperations embedding_operations(const Architecture& network, const Training& training, const Plan& plan,
                                      const Software& software);
 LayerOperations head_operations(const Architecture& network, const Training& training, const Plan& plan,
                                 const Software& software);
 
 // Model FLOPs of one sample, forward and backward, by the published convention: full (not halved) attention scores, no
-// recomputation; no weight gradient where weights are frozen.
-double model_flops_per_sample(const Architecture& network, const Training& training);
+// recomputation; no weight gradient where weights are frozen. `causal_half` counts the scores that a causal mask
+// leaves, as Megatron's tables do.
+double model_flops_per_sample(const Architecture& network, const Training& training, bool causal_half = false);
+
+// A Mamba-2 scan: FLOPs for each channel, state and token, forward (Megatron-LM, mamba_layer_flops).
+inline constexpr double mamba_scan_flops = 7;
 
 }  // namespace tw

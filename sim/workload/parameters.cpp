@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "workload/pattern.hpp"
+
 namespace tw {
 namespace {
 
@@ -10,21 +12,86 @@ struct Part {
   double count;  // parameters, whole
   int cut;       // ranks of a stage that each hold another piece
 };
+using Parts = std::vector<Part>;
 
-std::vector<Part> layer_parts(const Architecture& n, const Plan& p) {
+void add_attention(Parts& parts, const Architecture& n, const Plan& p) {
+  const auto h = static_cast<double>(n.hidden), heads = static_cast<double>(n.heads);
+  const auto q = static_cast<double>(n.query_width()), out = static_cast<double>(n.output_width());
+  const auto dense = [&](double count, int cut) { parts.push_back({ParameterKind::dense, count, cut}); };
+  if (n.sinks) dense(heads, p.tp);
+  if (n.mla) {
+    const auto rq = static_cast<double>(n.mla->query_rank), rkv = static_cast<double>(n.mla->kv_rank);
+    const auto nope = static_cast<double>(n.mla->nope), rope = static_cast<double>(n.mla->rope);
+    // Every rank has the narrow projections and their norms; their heads are cut.
+    dense((rq > 0 ? h * rq + rq : 0) + h * (rkv + rope) + rkv, 1);
+    dense((rq > 0 ? rq : h) * q + rkv * heads * (nope + static_cast<double>(n.mla->value)) + out * h, p.tp);
+    return;
+  }
+  const auto kv = static_cast<double>(n.kv_width());
+  dense(h * (q + out) + (n.biases ? q : 0), p.tp);
+  // With fewer key and value heads than ranks, ranks hold the same ones.
+  dense(2 * kv * (h + (n.biases ? 1 : 0)), std::min(p.tp, n.kv()));
+  if (n.biases) dense(h, 1);
+  if (n.qk_norm == QkNorm::head) dense(2 * static_cast<double>(n.head_size()), 1);
+  if (n.qk_norm == QkNorm::width) dense(q, p.tp), dense(kv, std::min(p.tp, n.kv()));
+}
+
+void add_mamba(Parts& parts, const Architecture& n, const Plan& p) {
+  const auto h = static_cast<double>(n.hidden), inner = static_cast<double>(n.mamba->inner());
+  const auto maps = static_cast<double>(n.mamba->maps()), heads = static_cast<double>(n.mamba->heads);
+  const double in = h * (2 * inner + maps + heads);
+  const double convolution = (inner + maps) * (n.mamba->convolution + 1);
+  parts.push_back({ParameterKind::dense, in + convolution + 3 * heads + inner + inner * h, p.tp});
+}
+
+void add_feed(Parts& parts, const Architecture& n, Feed feed, const Plan& p) {
   const auto h = static_cast<double>(n.hidden);
-  const double mlp = n.mlp_matrices() * h * static_cast<double>(n.ffn);
-  std::vector<Part> parts = {
-      {ParameterKind::dense, 2 * h * static_cast<double>(n.query_width()), p.tp},
-      // With fewer key and value heads than ranks, ranks hold the same ones.
-      {ParameterKind::dense, 2 * h * static_cast<double>(n.kv_width()), std::min(p.tp, n.kv())},
-      {ParameterKind::dense, (2 + n.experts) * h, 1},  // norms and router
+  const auto mlp = [&](double width, double inner) {
+    return n.mlp_matrices() * width * inner + (n.biases ? (n.mlp_matrices() - 1) * inner + width : 0);
   };
-  if (n.experts > 0)
-    parts.push_back({ParameterKind::expert, mlp * n.experts, p.ep * p.expert_tp()});
-  else
-    parts.push_back({ParameterKind::dense, mlp, p.tp});
+  if (feed == Feed::mlp) parts.push_back({ParameterKind::dense, mlp(h, static_cast<double>(n.ffn)), p.tp});
+  if (feed != Feed::experts) return;
+  const auto width = static_cast<double>(n.expert_width()), inner = static_cast<double>(n.expert_size());
+  parts.push_back({ParameterKind::expert, n.experts * mlp(width, inner), p.ep * p.expert_tp()});
+  parts.push_back({ParameterKind::dense, n.experts * (h + (n.biases ? 1 : 0)), 1});  // router
+  if (n.expert_latent > 0) parts.push_back({ParameterKind::dense, 2 * h * width, 1});
+  if (n.shared_ffn > 0) parts.push_back({ParameterKind::dense, mlp(h, static_cast<double>(n.shared_ffn)), p.tp});
+}
+
+double norm_size(const Architecture& n) {
+  return static_cast<double>(n.hidden) * (n.norm == Norm::layernorm ? 2 : 1);
+}
+
+Parts layer_parts(const Architecture& n, const LayerKind& kind, const Plan& p) {
+  Parts parts;
+  if (kind.mixer == Mixer::mamba)
+    add_mamba(parts, n, p);
+  else if (kind.mixer != Mixer::none)
+    add_attention(parts, n, p);
+  add_feed(parts, n, kind.feed, p);
+  const int norms = (kind.mixer != Mixer::none ? 1 : 0) + (kind.feed != Feed::none ? 1 : 0);
+  parts.push_back({ParameterKind::dense, norms * norm_size(n), 1});
   return parts;
+}
+
+// Joining a next-token head's two inputs: their norms, the projection, and a last norm.
+Parts next_token_parts(const Architecture& n, const Plan& p) {
+  const auto h = static_cast<double>(n.hidden);
+  Parts parts = {{ParameterKind::dense, 2 * h * h, p.tp}, {ParameterKind::dense, 3 * norm_size(n), 1}};
+  for (const LayerKind& kind : next_token_kinds(n))
+    for (const Part& part : layer_parts(n, kind, p)) parts.push_back(part);
+  return parts;
+}
+
+double next_token_sets(const Architecture& n) {
+  if (!n.next_token || n.next_token->depth == 0) return 0;
+  return n.next_token->shared ? 1 : n.next_token->depth;
+}
+
+double sum_of(const Parts& parts) {
+  double sum = 0;
+  for (const Part& part : parts) sum += part.count;
+  return sum;
 }
 
 }  // namespace
@@ -45,7 +112,8 @@ std::vector<ParameterGroup> parameter_groups(const Architecture& n, const Traini
     g.whole = part.count * times;
     g.held = g.whole / part.cut;
     g.copies = std::max(1, ranks / part.cut);
-    g.shards = g.expert() ? expert_copies(p) : p.dp * p.cp;
+    g.exchanged = g.expert() ? expert_copies(p) : p.dp * p.cp;
+    g.shards = g.expert() ? g.exchanged : p.sharded_over();
     g.trained = trained;
     g.repeated = repeated;
     if (!trained && is_scaled(t.precision) && part.kind != ParameterKind::embedding) {
@@ -57,13 +125,19 @@ std::vector<ParameterGroup> parameter_groups(const Architecture& n, const Traini
   const bool trained = !t.lora;
   const Part table{ParameterKind::embedding, static_cast<double>(n.vocabulary) * static_cast<double>(n.hidden), p.tp};
   const int last = static_cast<int>(layers.size()) - 1;
+  const auto kinds = layer_kinds(n);
+  int first = 0;
   for (int c = 0; c <= last; ++c) {
     if (c == 0) add(table, c, 1, trained);
-    for (const Part& part : layer_parts(n, p)) add(part, c, layers[static_cast<size_t>(c)], trained);
-    if (t.lora)
-      add({ParameterKind::adapter, adapter_parameters(n, *t.lora), p.tp}, c, layers[static_cast<size_t>(c)], true);
+    for (const auto& [kind, count] : count_kinds(kinds, first, layers[static_cast<size_t>(c)])) {
+      for (const Part& part : layer_parts(n, kind, p)) add(part, c, count, trained);
+      if (t.lora) add({ParameterKind::adapter, adapter_parameters(n, kind, *t.lora), p.tp}, c, count, true);
+    }
+    first += layers[static_cast<size_t>(c)];
     if (c < last) continue;
-    add({ParameterKind::dense, static_cast<double>(n.hidden), 1}, c, 1, trained);  // final norm
+    add({ParameterKind::dense, norm_size(n), 1}, c, 1, trained);  // final norm
+    if (next_token_sets(n) > 0)
+      for (const Part& part : next_token_parts(n, p)) add(part, c, next_token_sets(n), trained);
     // A tied table on the stage that holds the embedding is one; elsewhere the head keeps a copy.
     if (!n.tied_embeddings || p.pp > 1) add(table, c, 1, trained, n.tied_embeddings);
   }
@@ -84,31 +158,53 @@ SharedSum gathered_bytes(const std::vector<ParameterGroup>& groups, int chunk) {
   return sum;
 }
 
-double trained_layer_parameters(const Architecture& n, const Training& t, const Plan& p) {
-  if (t.lora) return adapter_parameters(n, *t.lora) / p.tp;
+double trained_layer_parameters(const Architecture& n, const LayerKind& kind, const Training& t, const Plan& p) {
+  if (t.lora) return adapter_parameters(n, kind, *t.lora) / p.tp;
   double sum = 0;
-  for (const Part& part : layer_parts(n, p)) sum += part.count / part.cut;
+  for (const Part& part : layer_parts(n, kind, p)) sum += part.count / part.cut;
   return sum;
+}
+
+double layer_parameters(const Architecture& n, const LayerKind& kind) {
+  return sum_of(layer_parts(n, kind, {}));
 }
 
 double layer_parameters(const Architecture& n) {
-  double sum = 0;
-  for (const Part& part : layer_parts(n, {})) sum += part.count;
+  return layer_parameters(n, layer_kinds(n).front());
+}
+
+double network_parameters(const Architecture& n, bool next_token) {
+  const double table = static_cast<double>(n.vocabulary) * static_cast<double>(n.hidden);
+  double sum = table * (n.tied_embeddings ? 1 : 2) + norm_size(n);
+  for (const auto& [kind, count] : count_kinds(layer_kinds(n), 0, n.layers)) sum += count * layer_parameters(n, kind);
+  if (next_token && next_token_sets(n) > 0) sum += next_token_sets(n) * sum_of(next_token_parts(n, {}));
   return sum;
 }
 
-double network_parameters(const Architecture& n) {
-  const double table = static_cast<double>(n.vocabulary) * static_cast<double>(n.hidden);
-  return n.layers * layer_parameters(n) + table * (n.tied_embeddings ? 1 : 2) + static_cast<double>(n.hidden);
+double active_parameters(const Architecture& n) {
+  double sum = network_parameters(n, false);
+  for (const LayerKind& kind : layer_kinds(n))
+    for (const Part& part : layer_parts(n, kind, {}))
+      if (part.kind == ParameterKind::expert) sum -= part.count * (1 - 1.0 * n.experts_per_token / n.experts);
+  return sum;
+}
+
+double adapter_parameters(const Architecture& n, const LayerKind& kind, const Lora& lora) {
+  const auto h = static_cast<double>(n.hidden), out = static_cast<double>(n.output_width());
+  const double q = static_cast<double>(n.query_width()), kv = static_cast<double>(n.kv_width());
+  const auto down = static_cast<double>(kind.feed == Feed::experts ? n.expert_size() : n.ffn);
+  const double up = (n.mlp_matrices() - 1) * down;
+  const double sizes[] = {h + q + 2 * kv, out + h, h + up, down + h};  // in plus out of QKV, projection, MLP
+  const bool mixes = kind.mixer == Mixer::attention || kind.mixer == Mixer::window;
+  double sum = 0;
+  for (int i = 0; i < lora.targets; ++i)
+    if (i < 2 ? mixes : kind.feed != Feed::none) sum += lora.rank * sizes[i];
+  return sum;
 }
 
 double adapter_parameters(const Architecture& n, const Lora& lora) {
-  const auto h = static_cast<double>(n.hidden);
-  const double q = static_cast<double>(n.query_width()), kv = static_cast<double>(n.kv_width());
-  const double down = static_cast<double>(n.ffn), up = (n.mlp_matrices() - 1) * down;
-  const double sizes[] = {h + q + 2 * kv, q + h, h + up, down + h};  // in plus out of QKV, projection, MLP
   double sum = 0;
-  for (int i = 0; i < lora.targets; ++i) sum += lora.rank * sizes[i];
+  for (const LayerKind& kind : layer_kinds(n)) sum += adapter_parameters(n, kind, lora);
   return sum;
 }
 

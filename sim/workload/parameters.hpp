@@ -18,7 +18,8 @@ struct ParameterGroup {
   double whole = 0;         // parameters that all ranks of the stage hold together, each counted once
   double held = 0;          // parameters of one rank before anything is sharded over data-parallel ranks
   int copies = 1;           // ranks of the job that hold the same parameter: held * ranks of a stage = whole * copies
-  int shards = 1;           // ranks that exchange its gradients, and may share its states, gradients and weights
+  int exchanged = 1;        // ranks that exchange its gradients
+  int shards = 1;           // of these, the ranks that may share its states, gradients and weights
   bool trained = true;      // false: the frozen base beneath adapters
   bool repeated = false;    // the head's copy of a tied table: the same parameters as another group's
   double weight_bytes = 2;  // of one parameter as it is kept for the passes
@@ -30,7 +31,7 @@ struct ParameterGroup {
 // Ranks that hold the same experts: tp x cp x dp / (ep x tensor parallelism of an expert).
 int expert_copies(const Plan& plan);
 
-// All groups of the job; `layers` counts the layers of each chunk (see layers_of_chunks in step/cost.hpp).
+// All groups of the job; `layers` counts the layers of each chunk (see layers_of_chunks).
 std::vector<ParameterGroup> parameter_groups(const Architecture& network, const Training& training, const Plan& plan,
                                              const Software& software, const std::vector<int>& layers);
 
@@ -48,12 +49,18 @@ SharedSum trained_parameters(const std::vector<ParameterGroup>& groups, int chun
 SharedSum gathered_bytes(const std::vector<ParameterGroup>& groups, int chunk);
 
 // Trained parameters of one layer that a rank holds before sharding.
-double trained_layer_parameters(const Architecture& network, const Training& training, const Plan& plan);
+double trained_layer_parameters(const Architecture& network, const LayerKind& kind, const Training& training,
+                                const Plan& plan);
 
-// All parameters of the network, and of one layer, whole.
+// Parameters of one layer, whole; of the network's first where no kind is given.
+double layer_parameters(const Architecture& network, const LayerKind& kind);
 double layer_parameters(const Architecture& network);
-double network_parameters(const Architecture& network);
-// Of these, what one layer's adapters hold, whole.
+// Of the network, next-token layers included when asked for.
+double network_parameters(const Architecture& network, bool next_token = true);
+// Those that one token visits: all but the experts that it is not routed to, without next-token layers.
+double active_parameters(const Architecture& network);
+// What the adapters of one layer hold, and of all layers.
+double adapter_parameters(const Architecture& network, const LayerKind& kind, const Lora& lora);
 double adapter_parameters(const Architecture& network, const Lora& lora);
 
 }  // namespace tw

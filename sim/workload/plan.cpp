@@ -7,6 +7,7 @@
 
 #include "core/codec.hpp"
 #include "core/text.hpp"
+#include "workload/pattern.hpp"
 
 namespace tw {
 namespace {
@@ -72,35 +73,95 @@ void complete_plan(Plan& plan, int gpus_per_node, const ReadContext& at) {
         fmt::format("gbs in multiples of {}", per_step * plan.pp));
 }
 
+namespace {
+
+void check_layout(const Plan& plan, const Architecture& network, const ReadContext& at) {
+  const long chunks = static_cast<long>(plan.pp) * plan.vp;
+  if (plan.layout.empty()) {
+    // A chunk may hold no layer only where embedding and head count as one each (see layers_of_chunks).
+    if (chunks > network.layers && chunks != network.layers + 2L)
+      at.at("pp").fault(fmt::format("pp x vp = {} x {} exceeds the {} layers", plan.pp, plan.vp, network.layers),
+                        fmt::format("pp x vp at most {}", network.layers));
+    return;
+  }
+  std::vector<int> layers;
+  const std::string wrong = parse_layout(plan.layout, layers);
+  const ReadContext here = at.at("layout");
+  if (!wrong.empty())
+    return here.fault("layout: " + wrong, "chunks of E, t, m, L separated by |, as Et*4|(t*4|)*14tmL");
+  if (static_cast<long>(layers.size()) != chunks)
+    return here.fault(fmt::format("the layout has {} chunks, pp x vp = {} x {}", layers.size(), plan.pp, plan.vp),
+                      fmt::format("{} chunks", chunks));
+  long sum = 0;
+  for (const int n : layers) sum += n;
+  if (sum != network.layers)
+    here.fault(fmt::format("the layout has {} layers, the network {}", sum, network.layers),
+               fmt::format("{} layers", network.layers));
+}
+
+void check_experts(const Plan& plan, const Architecture& network, const ReadContext& at) {
+  if (network.experts == 0) {
+    if (plan.ep > 1) at.at("ep").fault(fmt::format("ep = {} but the network has no experts", plan.ep), "ep = 1");
+    if (plan.etp > 1) at.at("etp").fault(fmt::format("etp = {} but the network has no experts", plan.etp), "etp = 1");
+    return;
+  }
+  const long ranks = static_cast<long>(plan.tp) * plan.cp * plan.dp;
+  must_divide(network.experts, "the experts", plan.ep, at, "ep");
+  if (plan.etp > 0) must_divide(network.expert_size(), "the experts' inner size", plan.etp, at, "etp");
+  if (plan.etp > 0) must_divide(plan.tp, "tp", plan.etp, at, "etp");
+  if (ranks % (static_cast<long>(plan.ep) * plan.expert_tp()) != 0)
+    at.at("ep").fault(fmt::format("ep x etp = {} x {} does not divide the tp x cp x dp = {} ranks of a stage", plan.ep,
+                                  plan.expert_tp(), ranks),
+                      nearest_divisors(ranks / std::max(1, plan.expert_tp()), plan.ep));
+  if (plan.tp > 1 && plan.expert_tp() < plan.tp && !plan.sequence_parallel)
+    at.at("sequence_parallel")
+        .fault(fmt::format("experts over tp ranks (etp = {} below tp = {}) take each rank's own tokens",
+                           plan.expert_tp(), plan.tp),
+               "sequence_parallel = true");
+}
+
+}  // namespace
+
 void check_plan(const Plan& plan, const Architecture& network, const Training& training, int, const ReadContext& at) {
-  must_divide(network.heads, "the attention heads", plan.tp, at, "tp");
-  if (network.kv() % plan.tp != 0 && plan.tp % network.kv() != 0)
+  const auto kinds = layer_kinds(network);
+  const auto some = [&](auto test) { return std::any_of(kinds.begin(), kinds.end(), test); };
+  const bool attends = some([](const LayerKind& k) { return k.mixer == Mixer::attention || k.mixer == Mixer::window; });
+  if (attends) must_divide(network.heads, "the attention heads", plan.tp, at, "tp");
+  if (attends && network.kv() % plan.tp != 0 && plan.tp % network.kv() != 0)
     at.at("tp").fault(fmt::format("tp = {} and {} key/value heads: neither divides the other", plan.tp, network.kv()),
                       nearest_divisors(network.kv(), plan.tp));
-  must_divide(network.ffn, "the MLP size", plan.tp, at, "tp");
+  if (network.mamba) must_divide(network.mamba->heads, "the Mamba heads", plan.tp, at, "tp");
+  if (some([](const LayerKind& k) { return k.feed == Feed::mlp; }))
+    must_divide(network.ffn, "the MLP size", plan.tp, at, "tp");
+  if (network.shared_ffn > 0) must_divide(network.shared_ffn, "the shared experts' size", plan.tp, at, "tp");
+  if (network.experts > 0 && plan.etp == 0)
+    must_divide(network.expert_size(), "the experts' inner size", plan.expert_tp(), at, "tp");
   // Context parallelism cuts the sequence into 2 cp pieces so that causal work is even.
   if (training.sequence % (2L * plan.cp) != 0 && plan.cp > 1)
     at.at("cp").fault(fmt::format("cp = {} needs a sequence ({}) divisible by 2 x cp", plan.cp, training.sequence),
                       nearest_divisors(training.sequence / 2, plan.cp));
+  if (plan.context == ContextExchange::heads && attends && network.heads / plan.tp % plan.cp != 0)
+    at.at("cp").fault(fmt::format("cp = {} does not divide the {} heads of a rank, which \"heads\" exchanges", plan.cp,
+                                  network.heads / plan.tp),
+                      nearest_divisors(network.heads / plan.tp, plan.cp));
   if (plan.sequence_parallel && (training.sequence / plan.cp) % plan.tp != 0)
     at.at("tp").fault(fmt::format("sequence parallelism needs the {} tokens of a rank divisible by tp = {}",
                                   training.sequence / plan.cp, plan.tp),
                       nearest_divisors(training.sequence / plan.cp, plan.tp));
-  const long chunks = static_cast<long>(plan.pp) * plan.vp;
-  // A chunk may hold no layer only where embedding and head count as one each (see layers_of_chunks).
-  if (chunks > network.layers && chunks != network.layers + 2L)
-    at.at("pp").fault(fmt::format("pp x vp = {} x {} exceeds the {} layers", plan.pp, plan.vp, network.layers),
-                      fmt::format("pp x vp at most {}", network.layers));
-  if (network.experts > 0 && (network.experts_per_token < 1 || network.experts_per_token > network.experts))
-    at.fault(fmt::format("experts_per_token = {} of {} experts", network.experts_per_token, network.experts),
-             fmt::format("allowed: 1 to {}", network.experts));
-  if (network.experts > 0)
-    must_divide(network.experts, "the experts", plan.ep, at, "ep");
-  else if (plan.ep > 1)
-    at.at("ep").fault(fmt::format("ep = {} but the network has no experts", plan.ep), "ep = 1");
-  if (plan.ep > 1 && plan.dp % plan.ep != 0)
-    at.at("ep").fault(fmt::format("ep = {} does not divide dp = {}", plan.ep, plan.dp),
-                      nearest_divisors(plan.dp, plan.ep));
+  if (plan.shard_group > 0) {
+    must_divide(static_cast<long>(plan.dp) * plan.cp, "the dp x cp ranks", plan.shard_group, at, "shard_group");
+    if (plan.sharding == Sharding::none)
+      at.at("shard_group").fault("shard_group without sharding", "sharding = zero1, zero2 or zero3");
+  }
+  check_layout(plan, network, at);
+  check_experts(plan, network, at);
+}
+
+bool recomputes(const Training& t, Module module) {
+  if (t.recompute == Recompute::full) return true;
+  if (t.recompute != Recompute::selective) return false;
+  if (t.recompute_modules.empty()) return module == Module::attention;
+  return std::find(t.recompute_modules.begin(), t.recompute_modules.end(), module) != t.recompute_modules.end();
 }
 
 std::vector<std::pair<std::string, Schedule>> Choices<Schedule>::table() {
@@ -108,7 +169,21 @@ std::vector<std::pair<std::string, Schedule>> Choices<Schedule>::table() {
 }
 
 std::vector<std::pair<std::string, Recompute>> Choices<Recompute>::table() {
-  return {{"none", Recompute::none}, {"selective", Recompute::selective}, {"full", Recompute::full}};
+  return {{"none", Recompute::none},
+          {"selective", Recompute::selective},
+          {"alternate", Recompute::alternate},
+          {"full", Recompute::full}};
+}
+
+std::vector<std::pair<std::string, Module>> Choices<Module>::table() {
+  return {{"attention", Module::attention},   {"norms", Module::norms},
+          {"activation", Module::activation}, {"mlp", Module::mlp},
+          {"experts", Module::experts},       {"mla_up", Module::mla_up}};
+}
+
+std::vector<std::pair<std::string, ContextExchange>> Choices<ContextExchange>::table() {
+  return {
+      {"ring", ContextExchange::ring}, {"all_gather", ContextExchange::all_gather}, {"heads", ContextExchange::heads}};
 }
 
 std::vector<std::pair<std::string, Sharding>> Choices<Sharding>::table() {
@@ -123,12 +198,23 @@ void Plan::describe(Description<Plan>& d) {
   d.optional("vp", &Plan::vp, "virtual pipeline chunks a stage (interleaved schedule)", between(1, 1e6));
   d.optional("cp", &Plan::cp, "context parallelism", between(1, 1e6));
   d.optional("ep", &Plan::ep, "expert parallelism", between(1, 1e6));
+  d.optional("etp", &Plan::etp, "tensor parallelism of an expert; 0: tp where ep divides dp x cp, else 1",
+             between(0, 1e6));
   d.optional("dp", &Plan::dp, "data parallelism; 0: what the other sizes leave", between(0, 1e6));
   d.optional("mbs", &Plan::mbs, "micro-batch size of a replica, in samples", between(1, 1e9));
   d.required("gbs", &Plan::gbs, "global batch size, in samples", between(1, 1e9));
   d.optional("sequence_parallel", &Plan::sequence_parallel, "shard norms and residuals over the TP ranks");
   d.optional("schedule", &Plan::schedule, "pipeline schedule (interleaved when vp > 1)");
   d.optional("sharding", &Plan::sharding, "what data-parallel ranks shard: optimizer (zero1), gradients, weights");
+  d.optional("shard_group", &Plan::shard_group,
+             "ranks that share states, gradients or weights, replicated beyond (hybrid sharding); 0: all of dp x cp",
+             between(0, 1e6));
+  d.optional("context", &Plan::context,
+             "what context-parallel ranks exchange: keys and values round a ring or gathered, or heads (Ulysses)");
+  d.optional(
+      "layout", &Plan::layout,
+      "layers of each pipeline chunk, in the order data visits them, such as \"Et*4|(t*4|)*14tmL\" or \"5|6|5\"; "
+      "absent: even");
   d.optional("evaluation_nodes", &Plan::evaluation_nodes, "further nodes that only evaluate", between(0, 1e6));
 }
 
@@ -145,7 +231,13 @@ void Training::describe(Description<Training>& d) {
   d.optional("precision", &Training::precision, "precision of the linear layers");
   d.required("sequence", &Training::sequence, "tokens of a sample", between(1, 1e9));
   d.optional("lora", &Training::lora, "low-rank adaptation; absent: all weights are trained");
-  d.optional("recompute", &Training::recompute, "activation recomputation");
+  d.optional("recompute", &Training::recompute,
+             "activation recomputation: none, modules (selective), "
+             "all but every other product (alternate), whole layers (full)");
+  d.optional("recompute_modules", &Training::recompute_modules,
+             "with selective: what is computed again; absent: attention");
+  d.optional("expert_imbalance", &Training::expert_imbalance,
+             "tokens of the rank with the busiest experts over the mean", between(1, 1e3));
 }
 
 }  // namespace tw

@@ -1,6 +1,8 @@
 // The parallel plan and how the model is trained.
 #pragma once
 
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,10 +18,26 @@ struct Choices<Schedule> {
   static std::vector<std::pair<std::string, Schedule>> table();
 };
 
-enum class Recompute { none, selective, full };
+// How backward gets what forward did not keep: named modules, all but every other product (PyTorch's selective
+// checkpoints, as torchtitan sets them), or whole layers.
+enum class Recompute { none, selective, alternate, full };
 template <>
 struct Choices<Recompute> {
   static std::vector<std::pair<std::string, Recompute>> table();
+};
+
+// Parts of a layer that are computed again; without a list attention alone.
+enum class Module { attention, norms, activation, mlp, experts, mla_up };
+template <>
+struct Choices<Module> {
+  static std::vector<std::pair<std::string, Module>> table();
+};
+
+// How the ranks of a context-parallel group bring queries and keys together.
+enum class ContextExchange { ring, all_gather, heads };
+template <>
+struct Choices<ContextExchange> {
+  static std::vector<std::pair<std::string, ContextExchange>> table();
 };
 
 // How optimizer states, gradients and weights are sharded over data-parallel ranks.
@@ -32,17 +50,22 @@ struct Choices<Sharding> {
 struct Plan {
   int nodes = 1;
   int tp = 1, pp = 1, vp = 1, cp = 1, ep = 1;
-  int dp = 0;  // 0: what the other sizes leave
+  int etp = 0;  // tensor parallelism of an expert; 0: tp where ep divides dp x cp, else 1
+  int dp = 0;   // 0: what the other sizes leave
   int mbs = 1;
   int gbs = 0;
   bool sequence_parallel = true;
   Schedule schedule = Schedule::one_f_one_b;
   Sharding sharding = Sharding::none;
+  int shard_group = 0;  // ranks that share states (hybrid sharding); 0: all data and context parallel ranks
+  ContextExchange context = ContextExchange::ring;
+  std::string layout;        // layers of each chunk; empty: even
   int evaluation_nodes = 0;  // nodes of their own that only evaluate, beside `nodes`
   static void describe(Description<Plan>& d);
   int gpus(int gpus_per_node) const { return nodes * gpus_per_node; }
   int ga() const { return dp > 0 ? gbs / (mbs * dp) : 1; }
-  int expert_tp() const { return tp; }  // ranks that share one expert
+  int expert_tp() const { return etp > 0 ? etp : cp * dp % ep == 0 ? tp : 1; }  // ranks that share one expert
+  int sharded_over() const { return shard_group > 0 ? std::min(shard_group, dp * cp) : dp * cp; }
 };
 
 struct Lora {
@@ -57,8 +80,23 @@ struct Training {
   long sequence = 0;
   std::optional<Lora> lora;
   Recompute recompute = Recompute::none;
+  std::vector<Module> recompute_modules;
+  double expert_imbalance = 1;  // rows of the busiest rank's experts over the mean
   static void describe(Description<Training>& d);
 };
+
+// Whether backward computes this part of a layer again.
+bool recomputes(const Training& training, Module module);
+
+// Layers of each model chunk (pp x vp of them, in the order data visits them). As the plan's layout says; else even
+// when it divides; else, when layers + 2 divides, the first and last chunk give up one layer each to embedding and head
+// (as Megatron counts them); else the first chunks take one layer more.
+std::vector<int> layers_of_chunks(int layers, int pp, int vp);
+std::vector<int> layers_of_chunks(int layers, const Plan& plan);
+
+// A layout names what each chunk holds, chunks separated by |: E embedding, t a layer, m next-token layers, L head and
+// loss, x*n and (..)*n repeat; or the number of layers: "Et*4|(t*4|)*14tmL", "4|4|3". Returns what is wrong with it.
+std::string parse_layout(const std::string& text, std::vector<int>& layers);
 
 // Fills in the derived sizes and checks that everything divides. Faults name the nearest valid choice.
 // `where` are pointers of plan, training and network in the scenario, for the messages.

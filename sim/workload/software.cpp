@@ -38,7 +38,8 @@ void Software::describe(Description<Software>& d) {
   d.optional("optimizer_state_bytes_per_parameter", &Software::optimizer_state_bytes_per_parameter,
              "bytes of optimizer states for each trained parameter", between(0, 64));
   d.optional("frozen_fp8_bytes_per_parameter", &Software::frozen_fp8_bytes_per_parameter,
-             "bytes of a frozen weight kept in FP8", between(1, 4));
+             "bytes of a frozen weight kept in FP8: 1, or 2 where the release keeps a transposed copy of each",
+             between(1, 4));
   d.optional("workspace", &Software::workspace, "context, communication buffers, library workspaces");
   d.optional("sharp", &Software::sharp, "collectives between nodes may be reduced in the switches (SHARP)");
   d.optional("nvls", &Software::nvls, "collectives inside a node may use NVLink multicast (NVLS)");

@@ -48,7 +48,7 @@ class Draw {
     p.gbs = p.dp * one_of({1, 4});
     c.training.sequence = 4096;
     c.training.precision = coin() ? Precision::bf16 : Precision::fp8;
-    c.training.recompute = static_cast<Recompute>(one_of({0, 1, 2}));
+    c.training.recompute = static_cast<Recompute>(one_of({0, 1, 3}));
     if (one_of({0, 1, 2}) == 0) c.training.lora = Lora{};
     c.layers.assign(static_cast<size_t>(p.pp * p.vp), n.layers / (p.pp * p.vp));
     return c;

@@ -1,0 +1,174 @@
+// Attention: grouped queries, windows, latents; contexts cut over ranks.
+#include "workload/layer_builder.hpp"
+
+namespace tw {
+namespace {
+
+AttentionShape attention_shape(const Work& w) {
+  const Architecture& n = w.n;
+  const auto sequence = static_cast<double>(w.t.sequence);
+  AttentionShape shape;
+  shape.batch = w.p.mbs;
+  shape.heads = static_cast<double>(n.heads) / w.p.tp;
+  shape.query_tokens = sequence / w.p.cp;
+  shape.key_tokens = sequence;
+  if (w.p.context == ContextExchange::heads) shape.heads /= w.p.cp, shape.query_tokens = sequence;
+  // Scores run over the query's size, their use over the value's.
+  shape.head_dim = (static_cast<double>(n.query_width()) + static_cast<double>(n.output_width())) / (2.0 * n.heads);
+  shape.causal = n.causal;
+  if (w.kind.mixer == Mixer::window && static_cast<double>(n.window) < sequence) {
+    shape.key_tokens = mean_keys(n, w.kind.mixer, sequence, true);
+    shape.causal = false;  // the mask is counted in the mean
+  }
+  return shape;
+}
+
+bool fp8_attention(const Work& w) {
+  return w.software.fp8_attention && is_scaled(w.s.precision);
+}
+
+// Keys and values of the whole sequence, one slice a round, gathered, or as a share of the heads for all tokens.
+void context_before(Builder& b, const Work& w) {
+  const Sizes& s = w.s;
+  const double slice = kBf16 * s.tokens * 2 * s.kv;
+  if (w.p.cp < 2) return;
+  if (w.p.context == ContextExchange::ring)
+    for (int round = 1; round < w.p.cp; ++round) b.exchange("CP exchange", Exchange::cp_exchange, slice);
+  if (w.p.context == ContextExchange::all_gather) b.exchange("CP gather", Exchange::cp_all_gather, slice * w.p.cp);
+  if (w.p.context == ContextExchange::heads)
+    b.exchange("CP heads", Exchange::cp_all_to_all, kBf16 * s.tokens * s.query + slice);
+}
+
+void attention_gradient(Builder& b, const Work& w) {
+  const Sizes& s = w.s;
+  const int cp = w.p.cp;
+  const double slice = kBf16 * s.tokens * 2 * s.kv;
+  if (cp > 1 && w.p.context == ContextExchange::heads)
+    b.exchange("CP heads", Exchange::cp_all_to_all, kBf16 * s.tokens * s.output);
+  if (cp > 1 && w.p.context == ContextExchange::all_gather)
+    b.exchange("CP gather", Exchange::cp_all_gather, slice * cp);
+  b.attention("attention gradient", attention_shape(w), fp8_attention(w));
+  if (cp < 2) return;
+  // Keys and values go round again, and their gradients too.
+  if (w.p.context == ContextExchange::ring) {
+    for (int round = 1; round < 2 * cp - 1; ++round) b.exchange("CP exchange", Exchange::cp_exchange, slice);
+    b.memory("merge CP gradients", cp * s.tokens * (s.query + 2 * s.kv) * (kBf16 + 2 * kFp32), 8 * cp);
+  }
+  if (w.p.context == ContextExchange::all_gather) b.exchange("CP scatter", Exchange::cp_reduce_scatter, slice * cp);
+  if (w.p.context == ContextExchange::heads)
+    b.exchange("CP heads", Exchange::cp_all_to_all, kBf16 * s.tokens * s.query + slice);
+}
+
+double latent_width(const Work& w) {
+  return static_cast<double>(w.n.mla->query_rank + w.n.mla->kv_rank + w.n.mla->rope);
+}
+
+// Elements that the norms of queries and keys read, on this rank.
+double normed(const Work& w) {
+  return w.n.qk_norm == QkNorm::none || w.n.mla ? 0 : w.s.tokens * (w.s.query + w.s.kv);
+}
+
+// From the normed input to queries, keys and values.
+void project_forward(Builder& b, const Work& w) {
+  const Sizes& s = w.s;
+  const bool sp = w.p.sequence_parallel;
+  const double qkv = s.query + 2 * s.kv;
+  b.cast("cast QKV input", s.precision, s.shard * s.hidden);
+  if (w.n.mla) {
+    // Each rank brings its own tokens to the latents; these are gathered.
+    if (w.n.mla->query_rank == 0) {
+      b.tp_gather("gather Q input", s, sp);
+      b.gemm("Q", s.precision, s.tokens, s.query, s.hidden);
+    }
+    b.gemm("latents", s.precision, s.shard, latent_width(w), s.hidden);
+    b.norm("norm latents", kBf16 * s.shard * latent_width(w) * 2, 2);
+    b.tp_gather("gather latents", s, sp, false, latent_width(w));
+    latent_up_forward(b, w);
+  } else {
+    b.tp_gather("gather QKV input", s, sp, w.targets() < 1);  // adapters want their input in BF16
+    b.gemm("QKV", s.precision, s.tokens, qkv, s.hidden);
+  }
+  if (w.targets() >= 1) lora_forward(b, "LoRA QKV", w.t, s.tokens, s.hidden, qkv);
+  if (normed(w) > 0) b.norm("norm queries and keys", kBf16 * normed(w) * 2, 2);
+}
+
+void project_backward(Builder& b, const Work& w) {
+  const Sizes& s = w.s;
+  const bool sp = w.p.sequence_parallel, trained = w.trained();
+  const double qkv = s.query + 2 * s.kv;
+  if (normed(w) > 0) b.norm("norm queries and keys gradient", kBf16 * normed(w) * 3, 4);
+  if (b.eager()) b.memory("join QKV gradients", kBf16 * s.tokens * qkv * 2);
+  b.cast("cast QKV gradient", s.precision, s.tokens * qkv);
+  const auto products = [&](const char* input, const char* weight, double rows, double out, double in) {
+    b.gemm(input, s.precision, rows, in, out);
+    if (trained) b.gemm(weight, s.precision, out, in, rows), b.of_weights();
+  };
+  if (!w.n.mla) {
+    products("QKV input gradient", "QKV weight gradient", s.tokens, qkv, s.hidden);
+    if (w.targets() >= 1) lora_backward(b, "LoRA QKV", w.t, s.tokens, s.hidden, qkv);
+    return b.tp_scatter("scatter QKV input gradient", s, sp);
+  }
+  const auto rq = static_cast<double>(w.n.mla->query_rank), rkv = static_cast<double>(w.n.mla->kv_rank);
+  const double heads = static_cast<double>(w.n.heads) / s.tp;
+  const double up = heads * static_cast<double>(w.n.mla->nope + w.n.mla->value);
+  if (rq > 0) products("Q up input gradient", "Q up weight gradient", s.tokens, s.query, rq);
+  products("KV up input gradient", "KV up weight gradient", s.tokens, up, rkv);
+  if (w.targets() >= 1) lora_backward(b, "LoRA QKV", w.t, s.tokens, s.hidden, qkv);
+  b.tp_scatter("scatter latent gradient", s, sp, latent_width(w));
+  b.norm("norm latents gradient", kBf16 * s.shard * latent_width(w) * 3, 4);
+  products("latents input gradient", "latents weight gradient", s.shard, latent_width(w), s.hidden);
+  if (rq > 0) return;
+  products("Q input gradient", "Q weight gradient", s.tokens, s.query, s.hidden);
+  b.tp_scatter("scatter Q input gradient", s, sp);
+}
+
+}  // namespace
+
+void latent_up_forward(Builder& b, const Work& w) {
+  const auto rq = static_cast<double>(w.n.mla->query_rank), rkv = static_cast<double>(w.n.mla->kv_rank);
+  const double up = static_cast<double>(w.n.heads) / w.s.tp * static_cast<double>(w.n.mla->nope + w.n.mla->value);
+  if (rq > 0) b.gemm("Q up", w.s.precision, w.s.tokens, w.s.query, rq);
+  b.gemm("KV up", w.s.precision, w.s.tokens, up, rkv);
+}
+
+void attention_core(Builder& b, const Work& w) {
+  b.attention("attention again", attention_shape(w), false);
+}
+
+void attention_forward(Builder& b, const Work& w) {
+  const Architecture& n = w.n;
+  const Sizes& s = w.s;
+  const bool sp = w.p.sequence_parallel;
+  b.norm("norm 1", kBf16 * s.shard * s.hidden * 2);
+  project_forward(b, w);
+  if (n.rotary) b.memory("rotary", kBf16 * s.tokens * (s.query + s.kv) * 2, 2);
+  context_before(b, w);
+  b.attention("attention", attention_shape(w), fp8_attention(w));
+  if (w.p.cp > 1 && w.p.context == ContextExchange::ring)
+    b.memory("merge CP parts", w.p.cp * s.tokens * s.query * (kBf16 + 2 * kFp32), 4 * w.p.cp);
+  if (w.p.cp > 1 && w.p.context == ContextExchange::heads)
+    b.exchange("CP heads", Exchange::cp_all_to_all, kBf16 * s.tokens * s.output);
+  b.cast("cast projection input", s.precision, s.tokens * s.output);
+  b.gemm("projection", s.precision, s.tokens, s.hidden, s.output);
+  if (w.targets() >= 2) lora_forward(b, "LoRA projection", w.t, s.tokens, s.output, s.hidden);
+  b.tp_scatter("scatter projection", s, sp);
+  b.memory("residual 1", kBf16 * s.shard * s.hidden * (n.dropout > 0 ? 3.5 : 3));
+}
+
+void attention_backward(Builder& b, const Work& w) {
+  const Architecture& n = w.n;
+  const Sizes& s = w.s;
+  const bool sp = w.p.sequence_parallel;
+  if (n.dropout > 0) b.memory("dropout 1 gradient", kBf16 * s.shard * s.hidden * 2.5);
+  b.tp_gather("gather projection gradient", s, sp, w.targets() < 2);
+  b.cast("cast projection gradient", s.precision, s.tokens * s.hidden);
+  b.gemm("projection input gradient", s.precision, s.tokens, s.output, s.hidden);
+  if (w.trained()) b.gemm("projection weight gradient", s.precision, s.hidden, s.output, s.tokens), b.of_weights();
+  if (w.targets() >= 2) lora_backward(b, "LoRA projection", w.t, s.tokens, s.output, s.hidden);
+  attention_gradient(b, w);
+  if (n.rotary) b.memory("rotary gradient", kBf16 * s.tokens * (s.query + s.kv) * 2, 2);
+  project_backward(b, w);
+  b.norm_gradient("norm 1 gradient and residual", kBf16 * s.shard * s.hidden);
+}
+
+}  // namespace tw

@@ -1,0 +1,266 @@
+#include "workload/hf_config.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <vector>
+
+#include "core/strict_json.hpp"
+
+namespace tw {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kFamilies =
+    "llama, mistral, mixtral, qwen2, qwen3, qwen3_moe, deepseek_v3, gpt_oss, nemotron_h, llama4, olmo2, olmo3";
+
+class Config {
+ public:
+  Config(const Json& json, std::string file, Faults& faults)
+      : json_(json), file_(std::move(file)), faults_(faults), family(text("model_type")) {}
+
+  bool has(const char* key) const { return json_.contains(key) && !json_.at(key).is_null(); }
+  // A whole number; `otherwise` below 0: the key has to be there.
+  long number(const char* key, long otherwise = -1) const {
+    if (!has(key)) {
+      if (otherwise < 0) fault(key, "missing", "a whole number");
+      return otherwise;
+    }
+    const Json& value = json_.at(key);
+    if (!value.is_number_integer() || value.get<long>() < 0 || value.get<long>() > 1000000000) {
+      fault(key, "no whole number", "0 to 1000000000");
+      return 0;
+    }
+    return value.get<long>();
+  }
+  bool flag(const char* key, bool otherwise = false) const {
+    if (!has(key)) return otherwise;
+    if (!json_.at(key).is_boolean()) fault(key, "neither true nor false", "true or false");
+    return json_.at(key).is_boolean() && json_.at(key).get<bool>();
+  }
+  std::string text(const char* key) const {
+    return has(key) && json_.at(key).is_string() ? json_.at(key).get<std::string>() : "";
+  }
+  // The first of the keys that is there; families name the same differently.
+  const char* first(std::initializer_list<const char*> keys) const {
+    for (const char* key : keys)
+      if (has(key)) return key;
+    return *keys.begin();
+  }
+  std::vector<std::string> texts(const char* key) const {
+    std::vector<std::string> list;
+    if (!has(key)) return list;
+    if (json_.at(key).is_array())
+      for (const Json& entry : json_.at(key)) list.push_back(entry.is_string() ? entry.get<std::string>() : "");
+    return list;
+  }
+  std::set<long> numbers(const char* key) const {
+    std::set<long> list;
+    if (has(key) && json_.at(key).is_array())
+      for (const Json& entry : json_.at(key))
+        if (entry.is_number_integer()) list.insert(entry.get<long>());
+    return list;
+  }
+  void fault(const std::string& key, const std::string& what, const std::string& allowed = "") const {
+    faults_.add({file_, "/" + key, what, allowed});
+  }
+
+ private:
+  const Json& json_;
+  std::string file_;
+  Faults& faults_;
+
+ public:
+  std::string family;
+};
+
+bool sliding(const std::string& type) {
+  return type == "sliding_attention" || type == "chunked_attention";
+}
+
+// Which layers hold experts, by the families' own rules.
+std::vector<bool> expert_layers(const Config& c, long layers) {
+  std::vector<bool> experts(static_cast<size_t>(layers), false);
+  const std::set<long> dense = c.numbers("mlp_only_layers"), listed = c.numbers("moe_layers");
+  const long step =
+      c.family == "llama4" ? c.number("interleave_moe_layer_step", 1) : c.number("decoder_sparse_step", 1);
+  for (long i = 0; i < layers; ++i) {
+    bool here = false;
+    if (c.family == "mixtral" || c.family == "gpt_oss") here = true;
+    if (c.family == "qwen3_moe") here = dense.count(i) == 0 && step > 0 && (i + 1) % step == 0;
+    if (c.family == "deepseek_v3")
+      here = i >= c.number("first_k_dense_replace", 0) && i % std::max(1L, c.number("moe_layer_freq", 1)) == 0;
+    if (c.family == "llama4") here = listed.empty() ? step > 0 && (i + 1) % step == 0 : listed.count(i) > 0;
+    experts[static_cast<size_t>(i)] = here;
+  }
+  return experts;
+}
+
+std::vector<bool> window_layers(const Config& c, long layers) {
+  std::vector<bool> windows(static_cast<size_t>(layers), false);
+  const auto types = c.texts("layer_types");
+  const long full = c.family == "llama4" ? c.number("no_rope_layer_interval", 4) : 0;
+  for (long i = 0; i < layers; ++i) {
+    bool here = false;
+    if (static_cast<long>(types.size()) == layers)
+      here = sliding(types[static_cast<size_t>(i)]);
+    else if (c.family == "llama4")
+      here = full > 0 && (i + 1) % full != 0;
+    else if (c.family == "mistral" || c.family == "mixtral")
+      here = c.number("sliding_window", 0) > 0;
+    else if (c.family == "gpt_oss")
+      here = i % 2 == 0;
+    windows[static_cast<size_t>(i)] = here;
+  }
+  return windows;
+}
+
+// "3*attention+mlp 58*attention+experts"; a short period is written as a group.
+std::string pattern_of(const std::vector<std::string>& layers) {
+  const auto runs = [](const std::vector<std::string>& list) {
+    std::string text;
+    for (size_t i = 0; i < list.size();) {
+      size_t n = 1;
+      while (i + n < list.size() && list[i + n] == list[i]) ++n;
+      text += (text.empty() ? "" : " ") + (n > 1 ? fmt::format("{}*", n) : "") + list[i];
+      i += n;
+    }
+    return text;
+  };
+  for (size_t period = 2; period <= 8 && period < layers.size(); ++period) {
+    if (layers.size() % period != 0) continue;
+    bool repeats = true;
+    for (size_t i = period; i < layers.size() && repeats; ++i) repeats = layers[i] == layers[i - period];
+    const std::vector<std::string> unit(layers.begin(), layers.begin() + static_cast<long>(period));
+    if (repeats && std::set<std::string>(unit.begin(), unit.end()).size() > 1)
+      return fmt::format("{}*({})", layers.size() / period, runs(unit));
+  }
+  return runs(layers);
+}
+
+// Keys of the network file, in order.
+class Writer {
+ public:
+  void line(const std::string& text) { lines_.push_back("  " + text); }
+  void number(const char* key, long value) { line(fmt::format("\"{}\": {}", key, value)); }
+  void text(const char* key, const std::string& value) { line(fmt::format("\"{}\": {}", key, Json(value).dump())); }
+  void truth(const char* key) { line(fmt::format("\"{}\": true", key)); }
+  std::string file() const {
+    std::string out = "{\n";
+    for (size_t i = 0; i < lines_.size(); ++i) out += lines_[i] + (i + 1 < lines_.size() ? ",\n" : "\n");
+    return out + "}\n";
+  }
+
+ private:
+  std::vector<std::string> lines_;
+};
+
+void write_attention(Writer& w, const Config& c, long heads) {
+  w.number("heads", heads);
+  if (c.family == "deepseek_v3") {
+    w.line(fmt::format("\"mla\": {{\"query_rank\": {}, \"kv_rank\": {}, \"nope\": {}, \"rope\": {}, \"value\": {}}}",
+                       c.number("q_lora_rank", 0), c.number("kv_lora_rank"), c.number("qk_nope_head_dim"),
+                       c.number("qk_rope_head_dim"), c.number("v_head_dim")));
+    return;
+  }
+  w.number("kv_heads", c.number("num_key_value_heads", heads));
+  const char* size = c.first({"head_dim", "attention_head_dim"});
+  if (c.has(size)) w.number("head_dim", c.number(size));
+  if (c.family == "qwen3" || c.family == "qwen3_moe") w.text("qk_norm", "head");
+  if (c.family == "olmo2" || c.family == "olmo3") w.text("qk_norm", "width");
+  if (c.family == "gpt_oss") w.truth("biases"), w.truth("sinks");
+  if (c.family == "nemotron_h") w.line("\"rotary\": false");
+}
+
+void write_experts(Writer& w, const Config& c, long dense_ffn) {
+  w.number("experts", c.number(c.first({"num_experts", "n_routed_experts", "num_local_experts"})));
+  w.number("experts_per_token", c.number(c.first({"num_experts_per_tok", "experts_per_token"})));
+  long each = c.number(c.first({"moe_intermediate_size", "intermediate_size"}));
+  if (each != dense_ffn) w.number("expert_ffn", each);
+  long shared = 0;
+  if (c.family == "llama4") shared = each;
+  if (c.family == "deepseek_v3") shared = each * c.number("n_shared_experts", 0);
+  if (c.family == "nemotron_h") shared = c.number("moe_shared_expert_intermediate_size", 0);
+  if (shared > 0) w.number("shared_ffn", shared);
+  if (c.number("moe_latent_size", 0) > 0) w.number("expert_latent", c.number("moe_latent_size"));
+}
+
+void write_network(Writer& w, const Config& c, const std::string& name) {
+  const long layers = c.number("num_hidden_layers"), heads = c.number("num_attention_heads");
+  const bool hybrid = c.family == "nemotron_h";
+  const std::string letters = c.text("hybrid_override_pattern");
+  if (hybrid && letters.empty()) c.fault("hybrid_override_pattern", "missing", "letters M, E, * and -");
+  if (hybrid && static_cast<long>(letters.size()) != layers)
+    c.fault("hybrid_override_pattern", fmt::format("{} layers, not {}", letters.size(), layers));
+  w.text("name", name);
+  w.number("layers", layers);
+  bool experts = letters.find('E') != std::string::npos, windows = false;
+  if (hybrid) {
+    w.text("pattern", letters);
+  } else if (layers > 0 && layers <= 100000) {
+    const auto routed = expert_layers(c, layers), sees = window_layers(c, layers);
+    std::vector<std::string> kinds;
+    for (size_t i = 0; i < routed.size(); ++i) {
+      kinds.push_back(std::string(sees[i] ? "window" : "attention") + (routed[i] ? "+experts" : "+mlp"));
+      experts = experts || routed[i];
+      windows = windows || sees[i];
+    }
+    if (experts || windows) w.text("pattern", pattern_of(kinds));
+  }
+  const long ffn = c.number(c.first({"intermediate_size_mlp", "intermediate_size"}));
+  w.number("hidden", c.number("hidden_size"));
+  w.number("ffn", ffn);
+  write_attention(w, c, heads);
+  w.number("vocabulary", c.number("vocab_size"));
+  const std::string activation = c.text(c.first({"mlp_hidden_act", "hidden_act", "hidden_activation"}));
+  if (activation == "relu2")
+    w.text("mlp", "squared_relu");
+  else if (!activation.empty() && activation != "silu" && activation != "swish")
+    c.fault("hidden_act", fmt::format("no activation \"{}\"", activation), "silu or relu2");
+  if (c.flag("tie_word_embeddings")) w.truth("tied_embeddings");
+  if (windows) {
+    w.number("window", c.number(c.first({"attention_chunk_size", "sliding_window"})));
+    if (c.family == "llama4") w.truth("window_chunks");
+  }
+  if (letters.find('M') != std::string::npos)
+    w.line(fmt::format(
+        "\"mamba\": {{\"heads\": {}, \"head_dim\": {}, \"state\": {}, \"groups\": {}, \"convolution\": {}}}",
+        c.number("mamba_num_heads"), c.number("mamba_head_dim"), c.number("ssm_state_size"), c.number("n_groups", 1),
+        c.number("conv_kernel", 4)));
+  if (experts) write_experts(w, c, ffn);
+  const long further = c.number("num_nextn_predict_layers", 0);
+  if (further > 0) w.line(fmt::format("\"next_token\": {{\"depth\": {}}}", further));
+  w.text("source", "config.json of " + name);
+}
+
+}  // namespace
+
+std::string network_of_hf_config(const std::string& text, const std::string& name, Faults& faults) {
+  const auto json = parse_strict_json(text, name, faults);
+  if (!json) return "";
+  if (!json->is_object()) {
+    faults.add({name, "", "no configuration of a model", "an object with \"model_type\""});
+    return "";
+  }
+  // Models that also see keep their language model in a part of its own.
+  const bool inner = json->contains("text_config") && json->at("text_config").is_object();
+  Config c(inner ? json->at("text_config") : *json, name, faults);
+  if (c.family == "llama4_text") c.family = "llama4";
+  static const std::set<std::string> known = {"llama",       "mistral", "mixtral",    "qwen2",  "qwen3", "qwen3_moe",
+                                              "deepseek_v3", "gpt_oss", "nemotron_h", "llama4", "olmo2", "olmo3"};
+  if (known.count(c.family) == 0) {
+    faults.add({name, "/model_type", fmt::format("unknown family \"{}\"", c.family), kFamilies});
+    return "";
+  }
+  const size_t before = faults.size();
+  const bool named = json->contains("_name_or_path") && json->at("_name_or_path").is_string() &&
+                     !json->at("_name_or_path").get<std::string>().empty();
+  Writer w;
+  write_network(w, c, named ? json->at("_name_or_path").get<std::string>() : c.family);
+  return faults.size() == before ? w.file() : "";
+}
+
+}  // namespace tw

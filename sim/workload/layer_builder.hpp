@@ -1,0 +1,165 @@
+// What the operations of all kinds of layers are built with.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "workload/operations.hpp"
+#include "workload/pattern.hpp"
+
+namespace tw {
+
+constexpr double kBf16 = 2;  // bytes
+constexpr double kFp32 = 4;
+
+// Sizes of one layer on one rank, in elements.
+struct Sizes {
+  double tokens;                          // of a micro-batch on this rank's context slice
+  double shard;                           // tokens where norms and residuals are sharded over TP
+  double hidden, ffn, query, kv, output;  // but for hidden this rank's part; kv: mean of keys and values
+  double tp;
+  Precision precision;
+};
+Sizes sizes_of(const Architecture& network, const Training& training, const Plan& plan);
+
+// One layer's work, for the functions below.
+struct Work {
+  const Architecture& n;
+  const Training& t;
+  const Plan& p;
+  const Software& software;
+  LayerKind kind;
+  Sizes s;
+  bool trained() const { return !t.lora; }
+  int targets() const { return t.lora ? t.lora->targets : 0; }
+  double mlp_up() const { return n.mlp == Mlp::swiglu ? 2 : 1; }
+};
+
+// Collects the operations of one direction.
+class Builder {
+ public:
+  Builder(std::vector<Operation>& out, const Training& training, const Software& software, bool backward)
+      : out_(out), trained_(!training.lora), software_(software), backward_(backward) {}
+
+  void gemm(const char* name, Precision precision, double m, double n, double k) {
+    Operation o;
+    o.name = name;
+    o.kind = OperationKind::gemm;
+    o.activity = type_of(precision).activity;
+    o.precision = precision;
+    o.m = m, o.n = n, o.k = k;
+    o.flops = 2 * m * n * k;
+    push(o);
+  }
+  // One kernel for the same product of each of `groups` experts; m rows each.
+  void grouped(const char* name, Precision precision, double groups, double m, double n, double k) {
+    gemm(name, precision, m, n, k);
+    Operation& o = out_.back();
+    o.groups = groups;
+    o.flops *= groups;
+  }
+  // The last product gives the gradient of a weight.
+  void of_weights() { out_.back().weight_gradient = true; }
+  // A forward kernel may stand in the backward pass (recomputation), never the other way round.
+  void attention(const char* name, const AttentionShape& shape, bool fp8) {
+    const bool backward = backward_;
+    Operation o;
+    o.name = name;
+    o.kind = OperationKind::attention;
+    o.activity = backward ? Activity::attention_backward : Activity::attention_forward;
+    o.attention = shape;
+    o.precision = fp8 ? Precision::fp8 : Precision::bf16;
+    o.flops = attention_flops(shape) * (backward ? attention_backward_work : 1);
+    o.launches = backward ? 3 : 1;
+    push(o);
+  }
+  void memory(const char* name, double bytes, int launches = 1) {
+    if (bytes <= 0) return;
+    Operation o;
+    o.name = name;
+    o.bytes = bytes * software_.traffic_fused;
+    o.launches = launches;
+    push(o);
+  }
+  // A norm. Eager kernels reach the measured bandwidth of norms only, backward less (reference/gpu_lab/memory_ops.csv).
+  void norm(const char* name, double bytes, int launches = 1) {
+    memory(name, bytes, launches);
+    if (!software_.eager_elementwise) return;
+    out_.back().norm = true;
+    if (backward_) out_.back().bytes /= software_.norm_backward_speed;
+  }
+  // A norm's gradient and its sum with that of the residual branch: one kernel when fused.
+  void norm_gradient(const char* name, double bf16_bytes) {
+    if (!software_.eager_elementwise) return memory(name, 4.5 * bf16_bytes, 2);
+    norm(name, 3 * bf16_bytes, 2);
+    memory("residual gradient", 3 * bf16_bytes);
+  }
+  bool eager() const { return software_.eager_elementwise; }
+  // Casting a BF16 operand to FP8 and collecting its amax.
+  void cast(const char* name, Precision precision, double elements) {
+    if (!is_scaled(precision)) return;
+    Operation o;
+    o.name = name;
+    o.bytes = elements * kBf16 * (software_.cast_traffic + (trained_ ? software_.cast_transpose : 0));
+    if (o.bytes > 0) push(o);
+  }
+  void exchange(const char* name, Exchange what, double bytes) {
+    if (bytes <= 0) return;
+    Operation o;
+    o.name = name;
+    o.kind = OperationKind::exchange;
+    o.activity = Activity::collective;
+    o.exchange = what;
+    o.bytes = bytes;
+    push(o);
+  }
+  // Tensor parallelism: gather before and scatter after a pair of linear layers; without sequence parallelism one
+  // all-reduce does both.
+  void tp_gather(const char* name, const Sizes& s, bool sequence_parallel, bool before_fp8 = true, double width = 0) {
+    const double element = before_fp8 && software_.fp8_gather && is_scaled(s.precision) ? 1 : kBf16;
+    if (s.tp > 1 && sequence_parallel)
+      exchange(name, Exchange::tp_all_gather, s.tokens * (width > 0 ? width : s.hidden) * element);
+  }
+  void tp_scatter(const char* name, const Sizes& s, bool sequence_parallel, double width = 0) {
+    if (s.tp > 1)
+      exchange(name, sequence_parallel ? Exchange::tp_reduce_scatter : Exchange::tp_all_reduce,
+               s.tokens * (width > 0 ? width : s.hidden) * kBf16);
+  }
+
+ private:
+  void push(Operation o) {
+    o.backward = backward_;
+    out_.push_back(std::move(o));
+  }
+  std::vector<Operation>& out_;
+  bool trained_;
+  const Software& software_;
+  bool backward_;
+};
+
+// Adapters beside a linear layer.
+void lora_forward(Builder& b, const char* name, const Training& t, double tokens, double in, double out);
+void lora_backward(Builder& b, const char* name, const Training& t, double tokens, double in, double out);
+
+void attention_forward(Builder& b, const Work& w);
+void attention_backward(Builder& b, const Work& w);
+void attention_core(Builder& b, const Work& w);     // scores and their use, alone
+void latent_up_forward(Builder& b, const Work& w);  // queries, keys and values from their latents
+void mamba_forward(Builder& b, const Work& w);
+void mamba_backward(Builder& b, const Work& w);
+void mlp_forward(Builder& b, const Work& w, double inner, const char* norm_first);
+void mlp_backward(Builder& b, const Work& w, double inner);
+void experts_forward(Builder& b, const Work& w);
+void experts_backward(Builder& b, const Work& w);
+// Activation alone: `rows` tokens of `inner` channels each.
+void activation_forward(Builder& b, const Work& w, double rows, double inner);
+
+// Rows that the experts of a rank see in one micro-batch, and of a layer's tokens those that it sends to experts.
+struct Routed {
+  double sent = 0;     // token copies that leave this rank
+  double rows = 0;     // of all its experts, the busiest rank's
+  double experts = 0;  // on this rank
+};
+Routed routed_tokens(const Architecture& network, const Training& training, const Plan& plan);
+
+}  // namespace tw

@@ -1,0 +1,103 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "workload/plan.hpp"
+
+namespace tw {
+namespace {
+
+constexpr size_t kLongest = 1000000;
+
+// Writes repeats out: "(t*2|)*2t" -> "tt|tt|t".
+class Unroller {
+ public:
+  explicit Unroller(const std::string& text) : text_(text) {}
+  std::string run(std::string& fault) {
+    std::string out = list(0);
+    if (fault_.empty() && at_ < text_.size()) fault_ = fmt::format("stray '{}' at character {}", text_[at_], at_ + 1);
+    fault = fault_;
+    return out;
+  }
+
+ private:
+  std::string list(int depth) {
+    std::string out;
+    if (depth > 16) fault_ = "groups nest too deep";
+    while (fault_.empty() && at_ < text_.size() && text_[at_] != ')') {
+      std::string unit;
+      if (text_[at_] == '(') {
+        ++at_;
+        unit = list(depth + 1);
+        if (fault_.empty() && at_ >= text_.size()) fault_ = "a group has no ')'";
+        ++at_;
+      } else if (std::isdigit(static_cast<unsigned char>(text_[at_])) != 0) {
+        unit = std::string(number(), 't');
+      } else {
+        unit = text_[at_++];
+        if (std::string("EtmL| ").find(unit) == std::string::npos)
+          fault_ = fmt::format("'{}' at character {}", unit, at_);
+      }
+      size_t times = 1;
+      if (at_ < text_.size() && text_[at_] == '*') {
+        ++at_;
+        times = number();
+        if (times < 1) fault_ = fmt::format("no number after '*' at character {}", at_);
+      }
+      if (unit.size() * times + out.size() > kLongest) fault_ = "too long";
+      for (size_t i = 0; i < times && fault_.empty(); ++i) out += unit;
+    }
+    return out;
+  }
+  size_t number() {
+    size_t value = 0;
+    for (; at_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_])) != 0 && value < kLongest; ++at_)
+      value = value * 10 + static_cast<size_t>(text_[at_] - '0');
+    return std::min(value, kLongest);
+  }
+
+  const std::string& text_;
+  size_t at_ = 0;
+  std::string fault_;
+};
+
+}  // namespace
+
+std::string parse_layout(const std::string& text, std::vector<int>& layers) {
+  std::string fault;
+  const std::string out = Unroller(text).run(fault);
+  if (!fault.empty()) return fault;
+  layers.assign(1, 0);
+  for (size_t i = 0; i < out.size(); ++i) {
+    const bool last = out.find('|', i) == std::string::npos;
+    if (out[i] == '|') layers.push_back(0);
+    if (out[i] == 't') ++layers.back();
+    if (out[i] == 'E' && layers.size() > 1) return "the embedding (E) stands in the first chunk";
+    if ((out[i] == 'm' || out[i] == 'L') && !last) return "next-token layers (m) and head (L) stand in the last chunk";
+  }
+  return "";
+}
+
+std::vector<int> layers_of_chunks(int layers, int pp, int vp) {
+  const int chunks = pp * vp;
+  std::vector<int> count(static_cast<size_t>(chunks), layers / chunks);
+  if (layers % chunks == 0) return count;
+  if (chunks > 1 && (layers + 2) % chunks == 0) {
+    std::fill(count.begin(), count.end(), (layers + 2) / chunks);
+    --count.front();
+    --count.back();
+    return count;
+  }
+  for (int i = 0; i < layers % chunks; ++i) ++count[static_cast<size_t>(i)];
+  return count;
+}
+
+std::vector<int> layers_of_chunks(int layers, const Plan& plan) {
+  std::vector<int> count;
+  const auto chunks = static_cast<size_t>(plan.pp) * static_cast<size_t>(plan.vp);
+  if (!plan.layout.empty() && parse_layout(plan.layout, count).empty() && count.size() == chunks) return count;
+  return layers_of_chunks(layers, plan.pp, plan.vp);
+}
+
+}  // namespace tw

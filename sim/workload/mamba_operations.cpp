@@ -1,0 +1,69 @@
+// The Mamba-2 mixer: a projection, a short convolution, a scan by chunks, a gated norm, a projection back.
+#include "workload/layer_builder.hpp"
+
+namespace tw {
+namespace {
+
+struct MambaSizes {
+  double inner, maps, heads, in, state;  // this rank's part
+};
+
+MambaSizes mamba_sizes(const Work& w) {
+  MambaSizes m{};
+  m.inner = static_cast<double>(w.n.mamba->inner()) / w.s.tp;
+  m.maps = static_cast<double>(w.n.mamba->maps()) / w.s.tp;
+  m.heads = static_cast<double>(w.n.mamba->heads) / w.s.tp;
+  m.in = 2 * m.inner + m.maps + m.heads;
+  m.state = static_cast<double>(w.n.mamba->state);
+  return m;
+}
+
+constexpr double kChunk = 256;  // tokens that the scan takes at a time (the kernels' default)
+
+// Products within and between chunks; the states that pass between chunks are written and read in FP32.
+void scan(Builder& b, const Work& w, const MambaSizes& m, double passes) {
+  b.gemm(passes > 1 ? "scan gradient" : "scan", Precision::bf16, w.s.tokens, m.inner,
+         passes * mamba_scan_flops / 2 * m.state);
+  b.memory(passes > 1 ? "scan states gradient" : "scan states",
+           passes * w.s.tokens * (kBf16 * (2 * m.inner + m.maps) + 2 * kFp32 * m.inner * m.state / kChunk),
+           passes > 1 ? 9 : 4);
+}
+
+}  // namespace
+
+void mamba_forward(Builder& b, const Work& w) {
+  const Sizes& s = w.s;
+  const bool sp = w.p.sequence_parallel;
+  const MambaSizes m = mamba_sizes(w);
+  b.norm("norm 1", kBf16 * s.shard * s.hidden * 2);
+  b.cast("cast Mamba input", s.precision, s.shard * s.hidden);
+  b.tp_gather("gather Mamba input", s, sp);
+  b.gemm("Mamba in", s.precision, s.tokens, m.in, s.hidden);
+  b.memory("convolution", kBf16 * s.tokens * (m.inner + m.maps) * 2);
+  scan(b, w, m, 1);
+  b.norm("gated norm", kBf16 * s.tokens * m.inner * 3);
+  b.cast("cast Mamba out input", s.precision, s.tokens * m.inner);
+  b.gemm("Mamba out", s.precision, s.tokens, s.hidden, m.inner);
+  b.tp_scatter("scatter Mamba", s, sp);
+  b.memory("residual 1", kBf16 * s.shard * s.hidden * 3);
+}
+
+void mamba_backward(Builder& b, const Work& w) {
+  const Sizes& s = w.s;
+  const bool sp = w.p.sequence_parallel;
+  const MambaSizes m = mamba_sizes(w);
+  b.tp_gather("gather Mamba gradient", s, sp);
+  b.cast("cast Mamba gradient", s.precision, s.tokens * s.hidden);
+  b.gemm("Mamba out input gradient", s.precision, s.tokens, m.inner, s.hidden);
+  if (w.trained()) b.gemm("Mamba out weight gradient", s.precision, s.hidden, m.inner, s.tokens), b.of_weights();
+  b.norm("gated norm gradient", kBf16 * s.tokens * m.inner * 6, 2);
+  scan(b, w, m, 2);
+  b.memory("convolution gradient", kBf16 * s.tokens * (m.inner + m.maps) * 4, 2);
+  b.cast("cast Mamba in gradient", s.precision, s.tokens * m.in);
+  b.gemm("Mamba in input gradient", s.precision, s.tokens, s.hidden, m.in);
+  if (w.trained()) b.gemm("Mamba in weight gradient", s.precision, m.in, s.hidden, s.tokens), b.of_weights();
+  b.tp_scatter("scatter Mamba input gradient", s, sp);
+  b.norm_gradient("norm 1 gradient and residual", kBf16 * s.shard * s.hidden);
+}
+
+}  // namespace tw

@@ -1,0 +1,67 @@
+#include "workload/operations.hpp"
+#include "workload/pattern.hpp"
+
+namespace tw {
+namespace {
+
+struct TokenFlops {
+  double linear = 0;  // multiply-adds with weights, forward
+  double scores = 0;  // and without: scores and their use, scans
+};
+
+// The router, norms and look-ups are not counted (Megatron-LM, num_floating_point_operations).
+void add_layer(TokenFlops& sum, const Architecture& n, const LayerKind& kind, double sequence, bool causal_half) {
+  const auto h = static_cast<double>(n.hidden);
+  if (kind.mixer == Mixer::mamba) {
+    const auto inner = static_cast<double>(n.mamba->inner()), state = static_cast<double>(n.mamba->state);
+    sum.linear += h * (3 * inner + static_cast<double>(n.mamba->maps()) + n.mamba->heads);
+    sum.scores += mamba_scan_flops / 2 * inner * state;
+  } else if (kind.mixer != Mixer::none) {
+    const auto q = static_cast<double>(n.query_width()), out = static_cast<double>(n.output_width());
+    if (n.mla) {
+      const auto rq = static_cast<double>(n.mla->query_rank), rkv = static_cast<double>(n.mla->kv_rank);
+      sum.linear += rq > 0 ? rq * (h + q) : h * q;
+      sum.linear += h * (rkv + static_cast<double>(n.mla->rope)) +
+                    rkv * n.heads * static_cast<double>(n.mla->nope + n.mla->value) + out * h;
+    } else {
+      sum.linear += h * (q + out + 2 * static_cast<double>(n.kv_width()));
+    }
+    sum.scores += mean_keys(n, kind.mixer, sequence, causal_half) * (q + out);
+  }
+  if (kind.feed == Feed::mlp) sum.linear += n.mlp_matrices() * h * static_cast<double>(n.ffn);
+  if (kind.feed != Feed::experts) return;
+  const auto width = static_cast<double>(n.expert_width());
+  sum.linear += n.experts_per_token * n.mlp_matrices() * width * static_cast<double>(n.expert_size());
+  sum.linear += n.mlp_matrices() * h * static_cast<double>(n.shared_ffn);
+  if (n.expert_latent > 0) sum.linear += 2 * h * width;
+}
+
+TokenFlops network_flops(const Architecture& n, double sequence, bool causal_half) {
+  const auto h = static_cast<double>(n.hidden);
+  const double head = h * static_cast<double>(n.vocabulary);
+  TokenFlops sum;
+  sum.linear += head;
+  for (const auto& [kind, count] : count_kinds(layer_kinds(n), 0, n.layers)) {
+    TokenFlops one;
+    add_layer(one, n, kind, sequence, causal_half);
+    sum.linear += count * one.linear;
+    sum.scores += count * one.scores;
+  }
+  for (int i = 0; n.next_token && i < n.next_token->depth; ++i) {
+    sum.linear += 2 * h * h + head;
+    for (const LayerKind& kind : next_token_kinds(n)) add_layer(sum, n, kind, sequence, causal_half);
+  }
+  return sum;
+}
+
+}  // namespace
+
+double model_flops_per_sample(const Architecture& n, const Training& t, bool causal_half) {
+  const auto tokens = static_cast<double>(t.sequence);
+  const TokenFlops f = network_flops(n, tokens, causal_half);
+  // Backward: input gradients as much as forward, weight gradients as much again; scores have no weights but two
+  // gradients each.
+  return 2 * tokens * ((t.lora ? 2 : 3) * f.linear + 3 * f.scores);
+}
+
+}  // namespace tw

@@ -70,7 +70,7 @@ BENCHMARK(all_reduce_from_nothing)->RangeMultiplier(2)->Range(64, 16384)->Unit(b
 void ring_only(benchmark::State& state) {
   const Fabric fabric = build_fabric(cluster_of(static_cast<int>(state.range(0))));
   CollectiveOptions o;
-  o.algorithm = Algorithm::ring;
+  o.algorithm = "ring";
   const auto ranks = ranks_of(fabric, place_packed(fabric, fabric.node_count));
   for (auto _ : state) {
     Collectives model(fabric, o);
@@ -116,7 +116,7 @@ BENCHMARK(inspection)->RangeMultiplier(4)->Range(256, 16384)->Unit(benchmark::kM
 void merging(benchmark::State& state) {
   const Fabric fabric = build_fabric(cluster_of(static_cast<int>(state.range(0))));
   CollectiveOptions o;
-  o.algorithm = Algorithm::ring;
+  o.algorithm = "ring";
   Collectives model(fabric, o);
   std::vector<LoadClass> classes;
   for (int gpu = 0; gpu < 8; ++gpu) {

@@ -18,7 +18,6 @@
 namespace tw::cli {
 namespace {
 
-using network::Algorithm;
 using network::Operation;
 
 struct Arguments {
@@ -47,6 +46,13 @@ std::vector<network::Rank> first_ranks(const Fabric& fabric, Placement placement
   return ranks;
 }
 
+// What was chosen, for the levels that play one algorithm.
+network::CollectiveOptions chosen(network::CollectiveOptions options, const network::CollectiveCost& cost) {
+  options.algorithm = cost.algorithm;
+  if (!cost.inside_domain) options.protocol = cost.protocol;
+  return options;
+}
+
 // Rings of r ranks send r^2 messages an adapter: beyond this a person waits.
 constexpr int kMostMessageRanks = 256;
 
@@ -62,8 +68,9 @@ ExitCode simulate(const Arguments& a, const Fabric& fabric, const network::Colle
       costs.size(),
       [&](size_t i) {
         const network::CollectiveCost& c = costs[i];
-        const double time_s = a.level == 2 ? network::load_level_s(fabric, c)
-                                           : network::message_level_s(fabric, c.operation, ranks, c.bytes, options);
+        const double time_s = a.level == 2
+                                  ? network::load_level_s(fabric, c)
+                                  : network::message_level_s(fabric, c.operation, ranks, c.bytes, chosen(options, c));
         return fmt::format("{:.17g}", time_s);
       },
       children);
@@ -98,10 +105,13 @@ ExitCode run(const Arguments& a, Console& console) {
   const auto operation = choice_of<Operation>("--op", a.operation, faults);
   const auto placement = choice_of<Placement>("--placement", a.placement, faults);
   network::CollectiveOptions options;
-  options.algorithm = choice_of<Algorithm>("--algorithm", a.algorithm, faults);
+  options.algorithm = a.algorithm;
+  const auto known = network::algorithm_names(*options.known);
+  if (std::find(known.begin(), known.end(), a.algorithm) == known.end())
+    faults.add({"--algorithm", "", fmt::format("unknown choice \"{}\"", a.algorithm), suggest(a.algorithm, known)});
   options.protocol = choice_of<network::Protocol>("--protocol", a.protocol, faults);
-  options.nvls = a.nvls || options.algorithm == Algorithm::nvls;
-  options.sharp = a.sharp || options.algorithm == Algorithm::sharp;
+  options.nvls = a.nvls || a.algorithm == "nvls";
+  options.sharp = a.sharp || a.algorithm == "sharp";
   const std::vector<double> sizes = sizes_of(a.size, faults);
   check_output_file("--json", a.json, faults);
   check_output_folder("-o", a.output, faults);

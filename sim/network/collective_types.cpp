@@ -10,13 +10,6 @@ std::vector<std::pair<std::string, network::Operation>> Choices<network::Operati
           {"all-to-all", network::Operation::all_to_all}, {"send-recv", network::Operation::send_recv}};
 }
 
-std::vector<std::pair<std::string, network::Algorithm>> Choices<network::Algorithm>::table() {
-  return {{"auto", network::Algorithm::automatic}, {"ring", network::Algorithm::ring},
-          {"tree", network::Algorithm::tree},      {"hierarchical", network::Algorithm::hierarchical},
-          {"nvls", network::Algorithm::nvls},      {"sharp", network::Algorithm::sharp},
-          {"direct", network::Algorithm::direct}};
-}
-
 std::vector<std::pair<std::string, network::Protocol>> Choices<network::Protocol>::table() {
   return {{"auto", network::Protocol::automatic},
           {"ll", network::Protocol::ll},

@@ -1,4 +1,4 @@
-// Names of collectives and algorithms, as inputs and results spell them.
+// Names of collectives and protocols, as inputs and results spell them.
 #pragma once
 
 #include <string>
@@ -10,7 +10,6 @@
 namespace tw::network {
 
 enum class Operation { all_reduce, reduce_scatter, all_gather, broadcast, all_to_all, send_recv };
-enum class Algorithm { automatic, ring, tree, hierarchical, nvls, sharp, direct };
 enum class Protocol { automatic, ll, ll128, simple };
 
 }  // namespace tw::network
@@ -20,11 +19,6 @@ template <>
 struct Choices<network::Operation> {
   using O = network::Operation;
   static std::vector<std::pair<std::string, O>> table();
-};
-template <>
-struct Choices<network::Algorithm> {
-  using A = network::Algorithm;
-  static std::vector<std::pair<std::string, A>> table();
 };
 template <>
 struct Choices<network::Protocol> {

@@ -3,58 +3,144 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <map>
 
 #include "core/error.hpp"
-#include "network/flows.hpp"
+#include "network/link_loads.hpp"
 
 namespace tw::network {
 namespace {
 
+// Pieces of one flow that may be on their way at a time: one is sent while the next is made ready.
+constexpr int kInFlight = 2;
+
+// What is sent as one message: a flow, or all flows of one stream into or out of the switches that reduce.
+struct Transfer {
+  int load_class = 0, channel = 0;
+  double share = 1;
+  std::vector<int> from, to;
+};
+
+struct Played {
+  std::vector<Transfer> transfers;
+  std::map<int, std::vector<size_t>> into;  // end point -> transfers
+  int rounds = 1;
+  bool relays = false;
+  std::vector<int> last;  // of the piece in hand: message of each transfer's last round
+};
+
 class Programmer {
  public:
-  Programmer(const Fabric& fabric, Operation op, const std::vector<Rank>& ranks, const CollectiveOptions& options)
-      : fabric_(fabric), ranks_(ranks), options_(options), router_(fabric, options.seed) {
-    const Protocol p = options.protocol == Protocol::automatic ? Protocol::simple : options.protocol;
-    protocol_ = options.protocols[static_cast<size_t>(p) - 1];
-    const int domain = fabric.gpus * fabric.nodes_per_domain;
-    nvlink_ = 1 / DomainSpeeds(fabric.nvlink).efficiency(op, std::min(domain, static_cast<int>(ranks.size())));
-    program.begin_s = protocol_.base_ring_s;
+  Programmer(const Fabric& fabric, const Group& group, const ProtocolTuning& tuning, const NvlinkCost& nvlink)
+      : fabric_(fabric), group_(group), tuning_(tuning), nvlink_(nvlink), router_(fabric), loads_(fabric, router_) {
+    program.begin_s = tuning.base.value();
   }
 
-  bool same_domain(int a, int b) const {
-    return ranks_[static_cast<size_t>(a)].node / fabric_.nodes_per_domain ==
-           ranks_[static_cast<size_t>(b)].node / fabric_.nodes_per_domain;
-  }
-
-  // A message from a to b; between domains through the adapter beside `gate`, to which it goes over NVLink.
-  int path(int a, int b, int gate) {
-    const auto [it, fresh] = classes_.try_emplace({a, b, gate}, static_cast<int>(program.classes.size()));
-    if (!fresh) return it->second;
-    const Rank &from = ranks_[static_cast<size_t>(a)], &to = ranks_[static_cast<size_t>(b)];
-    LoadClass c;
-    c.name = fmt::format("node-{} GPU {} to node-{} GPU {}", from.node, from.gpu, to.node, to.gpu);
-    if (same_domain(a, b)) {
-      c.uses = {{fabric_.nvlink_out(from.node, from.gpu), nvlink_}, {fabric_.nvlink_in(to.node, to.gpu), nvlink_}};
-      c.latency_s = protocol_.nvlink_ring_s;
-    } else {
-      const Rank& out = ranks_[static_cast<size_t>(gate)];
-      if (gate != a)
-        c.uses = {{fabric_.nvlink_out(from.node, from.gpu), nvlink_}, {fabric_.nvlink_in(out.node, out.gpu), nvlink_}};
-      const std::vector<int> mine = adapters_of(fabric_, out), theirs = adapters_of(fabric_, to);
-      if (mine.empty() || theirs.empty()) throw SimulationError(c.name + ": no live adapter");
-      for (const LinkShare& l : router_.route(out.node, mine.front(), to.node, theirs.front()))
-        c.uses.push_back({l.link, l.share});
-      c.latency_s = protocol_.network_ring_s +
-                    router_.hops(out.node, mine.front(), to.node, theirs.front()) * fabric_.hop_latency_s;
+  Played stage(const Stage& stage) {
+    Played played;
+    played.relays = stage.relays;
+    played.rounds = stage.relays ? 1 : std::max(1, static_cast<int>(stage.nvlink + stage.network));
+    std::map<int, std::vector<Flow>> streams;
+    for (const Flow& f : stage.flows) {
+      if (f.from == kReduction || f.to == kReduction)
+        streams[f.channel].push_back(f);
+      else
+        add(played, {f});
     }
-    for (LinkUse& use : c.uses) use.weight /= protocol_.efficiency;
-    program.classes.push_back(std::move(c));
-    return it->second;
+    for (const auto& [channel, flows] : streams) add(played, flows);
+    for (const Clique& c : stage.cliques)
+      for (const int a : c.members)
+        for (const int b : c.members)
+          if (a != b) add(played, {{a, b, c.share}});
+    return played;
   }
 
-  int add(int load_class, double bytes) {
+  // One piece of all stages; `before`: the messages of each stage's transfers kInFlight pieces ago, or none.
+  void piece(std::vector<Played>& stages, double bytes, const std::vector<std::vector<int>>& before) {
+    for (size_t s = 0; s < stages.size(); ++s) {
+      Played& now = stages[s];
+      std::vector<int> round(now.transfers.size());
+      for (int r = 0; r < now.rounds; ++r) {
+        for (size_t i = 0; i < round.size(); ++i)
+          round[i] = message(now.transfers[i].load_class, now.transfers[i].share * bytes / now.rounds);
+        for (size_t i = 0; i < round.size(); ++i) {
+          const Transfer& t = now.transfers[i];
+          if (now.relays || r > 0)  // what is passed on has arrived
+            for (const int end : t.from)
+              for (const size_t other : feeding(now, end))
+                if (now.transfers[other].channel == t.channel) after((now.relays ? round : now.last)[other], round[i]);
+          if (r > 0) {
+            after(now.last[i], round[i]);  // and the link is free of the last chunk
+            continue;
+          }
+          if (!before.empty()) after(before[s][i], round[i]);
+          for (const int end : t.from)
+            for (size_t earlier = s; earlier-- > 0;) {
+              const std::vector<size_t>& fed = feeding(stages[earlier], end);
+              for (const size_t other : fed) after(stages[earlier].last[other], round[i]);
+              if (!fed.empty()) break;
+            }
+        }
+        now.last = round;
+      }
+    }
+  }
+
+  MessageProgram program;
+
+ private:
+  static const std::vector<size_t>& feeding(const Played& stage, int end) {
+    static const std::vector<size_t> none;
+    const auto it = stage.into.find(end);
+    return it == stage.into.end() ? none : it->second;
+  }
+
+  void add(Played& played, const std::vector<Flow>& flows) {
+    Transfer t;
+    t.share = flows.front().share;
+    t.channel = flows.front().channel;
+    if (t.share <= 0) return;
+    t.load_class = class_of(flows);
+    // Streams that are reduced are apart, channel by channel.
+    const auto end = [](int e, int channel) { return e == kReduction ? kReduction + channel : e; };
+    for (const Flow& f : flows) {
+      t.from.push_back(end(f.from, f.channel));
+      t.to.push_back(end(f.to, f.channel));
+    }
+    for (std::vector<int>* ends : {&t.from, &t.to}) {
+      std::sort(ends->begin(), ends->end());
+      ends->erase(std::unique(ends->begin(), ends->end()), ends->end());
+    }
+    for (const int e : t.to) played.into[e].push_back(played.transfers.size());
+    played.transfers.push_back(std::move(t));
+  }
+
+  int class_of(const std::vector<Flow>& flows) {
+    const Flow& f = flows.front();
+    const auto [it, fresh] =
+        classes_.try_emplace({f.from, f.to, f.via, flows.size() > 1 ? f.channel : -1}, program.classes.size());
+    if (!fresh) return static_cast<int>(it->second);
+    FlowPlan plan;
+    plan.stages.push_back({flows, {}});
+    loads_.add(group_, plan, nvlink_);
+    const LinkLoads::Taken taken = loads_.take();
+    LoadClass c{end_name(f.from) + " to " + end_name(f.to), taken.uses, tuning_.nvlink.value()};
+    if (taken.hops > 0) c.latency_s = tuning_.network.value() + taken.hops * fabric_.hop_latency_s;
+    for (LinkUse& use : c.uses) use.weight /= f.share * tuning_.efficiency;
+    program.classes.push_back(std::move(c));
+    return static_cast<int>(it->second);
+  }
+
+  std::string end_name(int end) const {
+    if (end == kReduction) return "the reduction";
+    if (end < 0) return fmt::format("NVLink switch {}", -1 - end);
+    const Rank& r = group_.ranks[static_cast<size_t>(end)];
+    return fmt::format("node-{} GPU {}", r.node, r.gpu);
+  }
+
+  int message(int load_class, double bytes) {
     program.messages.push_back({load_class, bytes, 0, {}});
     return static_cast<int>(program.messages.size()) - 1;
   }
@@ -63,123 +149,41 @@ class Programmer {
     ++program.messages[static_cast<size_t>(second)].waits_for;
   }
 
-  MessageProgram program;
-
- private:
   const Fabric& fabric_;
-  const std::vector<Rank>& ranks_;
-  const CollectiveOptions& options_;
+  const Group& group_;
+  const ProtocolTuning& tuning_;
+  NvlinkCost nvlink_;
   Router router_;
-  ProtocolCost protocol_;
-  double nvlink_ = 1;
-  std::map<std::array<int, 3>, int> classes_;
+  LinkLoads loads_;
+  std::map<std::array<int, 4>, size_t> classes_;
 };
-
-struct RingEdge {
-  int from, to, gate;
-};
-
-// The ring of one channel: as plan_flows() lays it.
-std::vector<RingEdge> ring_edges(const Fabric& fabric, const std::vector<Rank>& ranks, int channel, bool from_root) {
-  const auto domains = by_domain(fabric, ranks);
-  std::vector<int> order, gates;
-  for (size_t d = 0; d < domains.size(); ++d) {
-    std::vector<int> gate_list;
-    std::vector<std::pair<int, int>> seen;
-    for (const int r : domains[d]) {
-      const std::vector<int> adapters = adapters_of(fabric, ranks[static_cast<size_t>(r)]);
-      const std::pair<int, int> key{ranks[static_cast<size_t>(r)].node, adapters.empty() ? -1 - r : adapters.front()};
-      if (std::find(seen.begin(), seen.end(), key) != seen.end()) continue;
-      seen.push_back(key);
-      gate_list.push_back(r);
-    }
-    const int gate = gate_list[static_cast<size_t>(channel) % gate_list.size()];
-    std::vector<int> chain = domains[d];
-    std::rotate(chain.begin(), std::find(chain.begin(), chain.end(), from_root && d == 0 ? chain.front() : gate),
-                chain.end());
-    order.insert(order.end(), chain.begin(), chain.end());
-    gates.insert(gates.end(), chain.size(), gate);
-  }
-  std::vector<RingEdge> edges;
-  for (size_t i = 0; i < order.size(); ++i) edges.push_back({order[i], order[(i + 1) % order.size()], gates[i]});
-  return edges;
-}
-
-int channel_count(const Fabric& fabric, const std::vector<Rank>& ranks) {
-  const auto domains = by_domain(fabric, ranks);
-  if (domains.size() == 1) return 1;
-  size_t most = 1;
-  for (const auto& domain : domains) {
-    std::vector<std::pair<int, int>> seen;
-    for (const int r : domain) {
-      const std::vector<int> adapters = adapters_of(fabric, ranks[static_cast<size_t>(r)]);
-      if (adapters.empty()) continue;
-      const std::pair<int, int> key{ranks[static_cast<size_t>(r)].node, adapters.front()};
-      if (std::find(seen.begin(), seen.end(), key) == seen.end()) seen.push_back(key);
-    }
-    most = std::max(most, seen.size());
-  }
-  return static_cast<int>(most);
-}
-
-void ring_rounds(Programmer& p, const std::vector<RingEdge>& edges, int rounds, double chunk) {
-  const size_t n = edges.size();
-  std::vector<int> before(n), now(n);
-  for (int r = 0; r < rounds; ++r) {
-    for (size_t i = 0; i < n; ++i) {
-      now[i] = p.add(p.path(edges[i].from, edges[i].to, edges[i].gate), chunk);
-      if (r == 0) continue;
-      p.after(before[(i + n - 1) % n], now[i]);  // what is passed on has arrived
-      p.after(before[i], now[i]);                // and the link is free of the last chunk
-    }
-    before = now;
-  }
-}
-
-void ring_pieces(Programmer& p, const std::vector<RingEdge>& edges, int pieces, double bytes) {
-  const size_t n = edges.size() - 1;  // nothing comes back to the root
-  std::vector<int> before(n, -1), now(n);
-  for (int k = 0; k < pieces; ++k) {
-    for (size_t i = 0; i < n; ++i) {
-      now[i] = p.add(p.path(edges[i].from, edges[i].to, edges[i].gate), bytes / pieces);
-      if (i > 0) p.after(now[i - 1], now[i]);
-      if (k > 0) p.after(before[i], now[i]);
-    }
-    before = now;
-  }
-}
 
 }  // namespace
 
 MessageProgram message_program(const Fabric& fabric, Operation op, const std::vector<Rank>& ranks, double bytes,
                                const CollectiveOptions& options, int chunks) {
-  const int n = static_cast<int>(ranks.size());
-  Programmer p(fabric, op, ranks, options);
-  if (n < 2) return p.program;
-  const bool rings = op != Operation::all_to_all && op != Operation::send_recv;
-  const bool known =
-      options.algorithm == Algorithm::automatic || options.algorithm == (rings ? Algorithm::ring : Algorithm::direct);
-  if (!known)
-    throw InputError(
-        {{"", "", fmt::format("{} as {} has no message level", choice_name(op), choice_name(options.algorithm)),
-          rings ? "ring" : "direct"}});
-  if (rings) {
-    const int channels = channel_count(fabric, ranks);
-    for (int c = 0; c < channels; ++c) {
-      const auto edges = ring_edges(fabric, ranks, c, op == Operation::broadcast);
-      if (op == Operation::broadcast)
-        ring_pieces(p, edges, chunks, bytes / channels);
-      else
-        ring_rounds(p, edges, (op == Operation::all_reduce ? 2 : 1) * (n - 1), bytes / channels / n);
-    }
-  } else if (op == Operation::all_to_all) {
-    for (int a = 0; a < n; ++a)
-      for (int b = 0; b < n; ++b)
-        if (a != b) p.add(p.path(a, b, a), bytes / n);
-  } else {
-    for (int a = 0; a < (n == 2 ? 1 : n); ++a) p.add(p.path(a, (a + 1) % n, a), bytes);
+  if (ranks.size() < 2) return {};
+  const Group group(fabric, ranks);
+  CollectiveOptions named = options;
+  if (named.algorithm == "auto")
+    named.algorithm = op == Operation::all_to_all || op == Operation::send_recv ? "direct" : "ring";
+  if (named.protocol == Protocol::automatic) named.protocol = Protocol::simple;
+  const Collectives collectives(fabric, named);
+  const FlowPlan plan = collectives.named_algorithm({&group}, op).plan(group, op);
+  const ProtocolTuning& tuning = collectives.tuning(plan.tuning, named.protocol);
+  Programmer p(fabric, group, tuning, collectives.nvlink_cost(op, group.n()));
+  std::vector<Played> stages;
+  for (const Stage& s : plan.stages) stages.push_back(p.stage(s));
+  // Rounds are pieces already; what passes several stages, or is passed on, is cut up.
+  const int pieces = stages.size() == 1 && !stages.front().relays ? 1 : chunks;
+  std::vector<std::vector<std::vector<int>>> sent;  // [piece][stage][transfer]
+  for (int k = 0; k < pieces; ++k) {
+    p.piece(stages, bytes / pieces,
+            k < kInFlight ? std::vector<std::vector<int>>{} : sent[static_cast<size_t>(k - kInFlight)]);
+    sent.emplace_back();
+    for (const Played& s : stages) sent.back().push_back(s.last);
   }
-  return p.program;
+  return std::move(p.program);
 }
 
 double run_program(Engine& engine, const MessageProgram& program) {

@@ -21,8 +21,9 @@ struct MessageProgram {
   double begin_s = 0;  // before the first message
 };
 
-// Ring all-reduce, reduce-scatter and all-gather in rounds of chunks, ring broadcast in `chunks` pieces, direct
-// all-to-all and send-recv. One protocol: options.protocol, or Simple. Throws InputError for other algorithms.
+// The flows and rounds of options.algorithm ("auto": ring, or direct where there is none) with one protocol:
+// options.protocol, or Simple. What passes several stages is cut into `chunks` pieces. Throws InputError when the
+// algorithm does not exist for the operation.
 MessageProgram message_program(const Fabric& fabric, Operation operation, const std::vector<Rank>& ranks, double bytes,
                                const CollectiveOptions& options = {}, int chunks = 64);
 

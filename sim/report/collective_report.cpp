@@ -24,14 +24,14 @@ double bound_ratio(const CollectiveCost& c) {
 }
 
 std::string algorithm_of(const CollectiveCost& c) {
-  return c.inside_domain ? "measured" : choice_name(c.algorithm);
+  return c.inside_domain ? "measured" : c.algorithm;
 }
 
 json json_of(const CollectiveCost& c, int level) {
   return {{"op", choice_name(c.operation)},
           {"bytes", c.bytes},
           {"ranks", c.ranks},
-          {"algorithm", choice_name(c.algorithm)},
+          {"algorithm", c.algorithm},
           {"time_s", c.time_s},
           {"busbw_Bps", c.bus_bandwidth_Bps()},
           {"bound_s", c.bound_s},
@@ -63,8 +63,8 @@ std::string collective_text(const CollectiveCost& cost) {
   };
   add("time", time_text(cost.time_s));
   add("algorithm", cost.inside_domain
-                       ? choice_name(cost.algorithm) + ", as measured inside one NVLink domain"
-                       : fmt::format("{}, protocol {}", choice_name(cost.algorithm), choice_name(cost.protocol)));
+                       ? cost.algorithm + ", as measured inside one NVLink domain"
+                       : fmt::format("{}, protocol {}", cost.algorithm, choice_name(cost.protocol)));
   add("bus bandwidth", bytes_text(cost.bus_bandwidth_Bps()) + "/s");
   add("bound", fmt::format("{}, {:.2f} times of which are taken", time_text(cost.bound_s), bound_ratio(cost)));
   add("bottleneck", cost.bottleneck);

@@ -11,39 +11,43 @@ namespace tw {
 
 Router::Router(const Fabric& fabric, uint64_t seed) : policy(fabric.routing), fabric_(fabric), seed_(seed) {
   // Switches only: a node does not forward. Live cables only: nothing is ever routed over a failed one.
-  first_.assign(fabric.vertices.size() + 1, 0);
+  arcs_.first.assign(fabric.vertices.size() + 1, 0);
   for (size_t v = 0; v < fabric.vertices.size(); ++v) {
-    first_[v] = static_cast<int>(arcs_.size());
+    arcs_.first[v] = static_cast<int>(arcs_.arcs.size());
     if (fabric.vertices[v].kind != VertexKind::network_switch || fabric.vertices[v].failed) continue;
     for (const int id : fabric.cables_at[v]) {
       const Cable& c = fabric.cables[static_cast<size_t>(id)];
       const int to = c.a == static_cast<int>(v) ? c.b : c.a;
       const FabricVertex& next = fabric.vertices[static_cast<size_t>(to)];
       if (c.failed || next.failed || next.kind != VertexKind::network_switch) continue;
-      arcs_.push_back({to, fabric.link(id, static_cast<int>(v)), c.capacity_Bps});
+      arcs_.arcs.push_back({to, fabric.link(id, static_cast<int>(v)), c.capacity_Bps});
     }
   }
-  first_.back() = static_cast<int>(arcs_.size());
+  arcs_.first.back() = static_cast<int>(arcs_.arcs.size());
+  tree_ = TreeLevels::of(fabric, arcs_);
 }
 
-void Router::search_all(int to, std::vector<int>& d) const {
-  d.assign(fabric_.vertices.size(), -1);
+const Router::Search& Router::search_from(int to) {
+  Search& s = searches_[to];
+  if (!s.all.empty()) return s;
+  s.all.assign(fabric_.vertices.size(), -1);
   std::vector<int> queue{to};
-  d[static_cast<size_t>(to)] = 0;
+  s.all[static_cast<size_t>(to)] = 0;
   for (size_t i = 0; i < queue.size(); ++i) {
     const auto v = static_cast<size_t>(queue[i]);
-    for (int a = first_[v]; a < first_[v + 1]; ++a) {
-      int& next = d[static_cast<size_t>(arcs_[static_cast<size_t>(a)].to)];
+    for (int a = arcs_.first[v]; a < arcs_.first[v + 1]; ++a) {
+      int& next = s.all[static_cast<size_t>(arcs_.arcs[static_cast<size_t>(a)].to)];
       if (next >= 0) continue;
-      next = d[v] + 1;
-      queue.push_back(arcs_[static_cast<size_t>(a)].to);
+      next = s.all[v] + 1;
+      queue.push_back(arcs_.arcs[static_cast<size_t>(a)].to);
     }
   }
+  return s;
 }
 
 // From both ends at once, level by level, until they meet: in a fat tree the two halves see a pod each, one search from
 // one end would see the whole cluster.
-void Router::search_between(int from, int to, std::vector<int>& d) {
+void Router::search_between(int from, int to, std::unordered_map<int, int>& d) {
   ahead_.resize(fabric_.vertices.size(), -1);
   behind_.resize(fabric_.vertices.size(), -1);
   std::vector<int> seen_ahead{from}, seen_behind{to}, front_ahead{from}, front_behind{to}, met;
@@ -53,8 +57,8 @@ void Router::search_between(int from, int to, std::vector<int>& d) {
                          std::vector<int>& seen, int level) {
     std::vector<int> next;
     for (const int at : front)
-      for (int a = first_[static_cast<size_t>(at)]; a < first_[static_cast<size_t>(at) + 1]; ++a) {
-        const int v = arcs_[static_cast<size_t>(a)].to;
+      for (int a = arcs_.first[static_cast<size_t>(at)]; a < arcs_.first[static_cast<size_t>(at) + 1]; ++a) {
+        const int v = arcs_.arcs[static_cast<size_t>(a)].to;
         if (mine[static_cast<size_t>(v)] >= 0) continue;
         mine[static_cast<size_t>(v)] = level;
         next.push_back(v);
@@ -69,17 +73,17 @@ void Router::search_between(int from, int to, std::vector<int>& d) {
     else
       widen(front_behind, behind_, ahead_, seen_behind, ++levels_behind);
   }
-  for (const int v : seen_behind) d[static_cast<size_t>(v)] = behind_[static_cast<size_t>(v)];
+  for (const int v : seen_behind) d[v] = behind_[static_cast<size_t>(v)];
   // Where they met is on shortest paths; so is whatever leads there level by level from `from`.
   std::vector<int> level = met;
   for (int k = levels_ahead - 1; k >= 0 && !level.empty(); --k) {
     std::vector<int> nearer;
     for (const int at : level)
-      for (int a = first_[static_cast<size_t>(at)]; a < first_[static_cast<size_t>(at) + 1]; ++a) {
-        const int v = arcs_[static_cast<size_t>(a)].to;
+      for (int a = arcs_.first[static_cast<size_t>(at)]; a < arcs_.first[static_cast<size_t>(at) + 1]; ++a) {
+        const int v = arcs_.arcs[static_cast<size_t>(a)].to;
         if (ahead_[static_cast<size_t>(v)] != k) continue;
         ahead_[static_cast<size_t>(v)] = -1;  // once is enough
-        d[static_cast<size_t>(v)] = levels_ahead + levels_behind - k;
+        d[v] = levels_ahead + levels_behind - k;
         nearer.push_back(v);
       }
     level = std::move(nearer);
@@ -88,42 +92,54 @@ void Router::search_between(int from, int to, std::vector<int>& d) {
   for (const int v : seen_behind) behind_[static_cast<size_t>(v)] = -1;
 }
 
-const std::vector<int>& Router::distances(int to, int from) {
-  const auto [it, fresh] = distances_.try_emplace(to);
-  Search& s = it->second;
-  if (fresh) {
-    s.distance.assign(fabric_.vertices.size(), -1);
-    s.distance[static_cast<size_t>(to)] = 0;
-  }
-  if (s.complete || (from >= 0 && s.distance[static_cast<size_t>(from)] >= 0)) return s.distance;
+const Router::Search& Router::search(int to, int from) {
+  Search& s = searches_[to];
+  s.known[to] = 0;
+  if (!s.all.empty() || s.known.count(from) != 0) return s;
   // Many single searches cost more than a whole one.
   constexpr int kMostSingle = 32;
-  if (from < 0 || ++s.asked > kMostSingle) {
-    search_all(to, s.distance);
-    s.complete = true;
-  } else {
-    search_between(from, to, s.distance);
+  if (++s.asked > kMostSingle) return search_from(to);
+  search_between(from, to, s.known);
+  return s;
+}
+
+template <class F>
+void Router::each_next(int at, int to, const F& take) {
+  const auto v = static_cast<size_t>(at);
+  if (tree_) {
+    // Down when `to` is below, else up over any cable: all that a switch can reach above leads there.
+    const int tier = tree_->tier(at);
+    const bool below = tree_->component(tier, at) == tree_->component(tier, to);
+    for (int a = arcs_.first[v]; a < arcs_.first[v + 1]; ++a) {
+      const Arc& arc = arcs_.arcs[static_cast<size_t>(a)];
+      const bool down = tree_->tier(arc.to) < tier;
+      if (down == below && (!below || tree_->component(tier - 1, arc.to) == tree_->component(tier - 1, to))) take(arc);
+    }
+    return;
   }
-  return s.distance;
+  const Search& s = search(to, at);
+  const int d = s.at(at);
+  for (int a = arcs_.first[v]; a < arcs_.first[v + 1]; ++a) {
+    const Arc& arc = arcs_.arcs[static_cast<size_t>(a)];
+    const int next = s.at(arc.to);
+    if (next >= 0 && next == d - 1) take(arc);
+  }
 }
 
 int Router::distance(int from, int to) {
-  return distances(to, from)[static_cast<size_t>(from)];
+  if (!tree_ || tree_->tier(from) != 1 || tree_->tier(to) != 1) return search(to, from).at(from);
+  const int level = tree_->meeting_level(from, to);
+  return level == 0 ? -1 : 2 * (level - 1);
 }
 
 std::vector<int> Router::next_links(int at, int to) {
-  const std::vector<int>& d = distances(to, at);
   std::vector<int> links;
-  const auto v = static_cast<size_t>(at);
-  for (int a = first_[v]; a < first_[v + 1]; ++a) {
-    const Arc& arc = arcs_[static_cast<size_t>(a)];
-    if (d[static_cast<size_t>(arc.to)] >= 0 && d[static_cast<size_t>(arc.to)] == d[v] - 1) links.push_back(arc.link);
-  }
+  each_next(at, to, [&](const Arc& arc) { links.push_back(arc.link); });
   return links;
 }
 
 void Router::spread(int to, const std::vector<double>& entering, std::vector<double>& loads) {
-  const std::vector<int>& d = distances(to, -1);
+  const std::vector<int>& d = search_from(to).all;
   // From the farthest switch to the nearest, so that everything has arrived before it is passed on.
   std::vector<std::vector<int>> by_distance;
   std::vector<double> bytes(entering.size(), 0);
@@ -139,10 +155,10 @@ void Router::spread(int to, const std::vector<double>& entering, std::vector<dou
       if (bytes[v] == 0) continue;
       double capacity = 0;
       const auto toward = [&](const Arc& arc) { return d[static_cast<size_t>(arc.to)] == static_cast<int>(k) - 1; };
-      for (int a = first_[v]; a < first_[v + 1]; ++a)
-        if (toward(arcs_[static_cast<size_t>(a)])) capacity += arcs_[static_cast<size_t>(a)].capacity;
-      for (int a = first_[v]; a < first_[v + 1]; ++a) {
-        const Arc& arc = arcs_[static_cast<size_t>(a)];
+      for (int a = arcs_.first[v]; a < arcs_.first[v + 1]; ++a)
+        if (toward(arcs_.arcs[static_cast<size_t>(a)])) capacity += arcs_.arcs[static_cast<size_t>(a)].capacity;
+      for (int a = arcs_.first[v]; a < arcs_.first[v + 1]; ++a) {
+        const Arc& arc = arcs_.arcs[static_cast<size_t>(a)];
         if (!toward(arc)) continue;
         const double part = bytes[v] * arc.capacity / capacity;
         loads[static_cast<size_t>(arc.link)] += part;
@@ -152,40 +168,36 @@ void Router::spread(int to, const std::vector<double>& entering, std::vector<dou
   }
 }
 
-const std::vector<LinkShare>& Router::sprayed(int from, int to) {
-  const auto [it, fresh] = sprayed_.try_emplace({from, to});
-  if (!fresh) return it->second;
-  const std::vector<int>& d = distances(to, from);
+template <class F>
+void Router::walk(int from, int to, double bytes, const F& take) {
+  arriving_.resize(fabric_.vertices.size(), 0);
   // Switch by switch in order of distance; the set stays small, as only shortest paths are walked.
-  std::vector<std::pair<int, double>> level{{from, 1.0}};
-  std::vector<double> arriving(fabric_.vertices.size(), 0);  // a route of three levels meets hundreds of switches
+  std::vector<std::pair<int, double>> level{{from, bytes}};
   std::vector<int> next;
   while (!level.empty() && level.front().first != to) {
     next.clear();
-    for (const auto& [s, share] : level) {
-      const auto v = static_cast<size_t>(s);
+    for (const auto& [at, part] : level) {
       double capacity = 0;
-      for (int a = first_[v]; a < first_[v + 1]; ++a)
-        if (d[static_cast<size_t>(arcs_[static_cast<size_t>(a)].to)] == d[v] - 1)
-          capacity += arcs_[static_cast<size_t>(a)].capacity;
-      for (int a = first_[v]; a < first_[v + 1]; ++a) {
-        const Arc& arc = arcs_[static_cast<size_t>(a)];
-        if (d[static_cast<size_t>(arc.to)] != d[v] - 1) continue;
-        const double part = share * arc.capacity / capacity;
-        it->second.push_back({arc.link, part});
-        double& share_there = arriving[static_cast<size_t>(arc.to)];
-        if (share_there == 0) next.push_back(arc.to);
-        share_there += part;
-      }
+      each_next(at, to, [&](const Arc& arc) { capacity += arc.capacity; });
+      each_next(at, to, [&](const Arc& arc) {
+        const double share = part * arc.capacity / capacity;
+        take(arc.link, share);
+        double& there = arriving_[static_cast<size_t>(arc.to)];
+        if (there == 0) next.push_back(arc.to);
+        there += share;
+      });
     }
     std::sort(next.begin(), next.end());
     level.clear();
     for (const int s : next) {
-      level.emplace_back(s, arriving[static_cast<size_t>(s)]);
-      arriving[static_cast<size_t>(s)] = 0;
+      level.emplace_back(s, arriving_[static_cast<size_t>(s)]);
+      arriving_[static_cast<size_t>(s)] = 0;
     }
   }
-  return it->second;
+}
+
+void Router::spray(int from, int to, double bytes, std::vector<LinkShare>& carried) {
+  if (bytes > 0) walk(from, to, bytes, [&](int link, double part) { carried.push_back({link, part}); });
 }
 
 int Router::hops(int node_a, int nic_a, int node_b, int nic_b) {
@@ -200,20 +212,22 @@ std::vector<LinkShare> Router::route(int node_a, int nic_a, int node_b, int nic_
         fmt::format("there is no live path from node-{} NIC {} to node-{} NIC {}", node_a, nic_a, node_b, nic_b));
   std::vector<LinkShare> links{{fabric_.nic_link_out(node_a, nic_a), 1}};
   if (policy == RoutingPolicy::adaptive) {
-    const std::vector<LinkShare>& middle = sprayed(from, to);
-    links.insert(links.end(), middle.begin(), middle.end());
+    spray(from, to, 1, links);
   } else {
-    // Real switches hash the same header fields at every hop with their own seed: mix the switch in.
+    // Real switches hash the same header fields at every hop with their own seed: mix the switch in. Every queue pair
+    // is a flow with a source port of its own.
     const auto flow = static_cast<uint64_t>(node_a * fabric_.nics + nic_a) << 32U |
                       static_cast<uint64_t>(node_b * fabric_.nics + nic_b);
-    for (int at = from; at != to;) {
-      const std::vector<int> next = next_links(at, to);
-      auto stream = random_stream(seed_ ^ flow, "ecmp", static_cast<uint64_t>(at));
-      const int link = next[stream() % next.size()];
-      links.push_back({link, 1});
-      const Cable& c = fabric_.cables[static_cast<size_t>(link / 2)];
-      at = link % 2 == 0 ? c.b : c.a;
-    }
+    for (int q = 0; q < queue_pairs; ++q)
+      for (int at = from; at != to;) {
+        const std::vector<int> next = next_links(at, to);
+        auto stream =
+            random_stream(seed_ ^ flow ^ (static_cast<uint64_t>(q) << 56U), "ecmp", static_cast<uint64_t>(at));
+        const int link = next[stream() % next.size()];
+        links.push_back({link, 1.0 / queue_pairs});
+        const Cable& c = fabric_.cables[static_cast<size_t>(link / 2)];
+        at = link % 2 == 0 ? c.b : c.a;
+      }
   }
   links.push_back({fabric_.nic_link_in(node_b, nic_b), 1});
   return links;

@@ -4,9 +4,12 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "topology/fabric.hpp"
+#include "topology/tree_levels.hpp"
 
 namespace tw {
 
@@ -23,7 +26,9 @@ class Router {
   int distance(int from_switch, int to_switch);
 
   // One search from `to` for all switches, when many distances to it are going to be asked for.
-  void search_whole(int to) { distances(to, -1); }
+  void search_whole(int to) {
+    if (!tree_) search_from(to);
+  }
 
   // Links next on a shortest path from `at` to `to`.
   std::vector<int> next_links(int at, int to);
@@ -40,38 +45,49 @@ class Router {
   // equal-cost links by capacity whatever the policy: for patterns with very many flows.
   void spread(int to, const std::vector<double>& entering, std::vector<double>& loads);
 
-  // Drops remembered distances and routes, which grow with the pairs asked for.
-  void forget() {
-    distances_.clear();
-    sprayed_.clear();
-  }
+  // The same for one flow of `bytes` from switch to switch: appends the links and what they carry.
+  void spray(int from, int to, double bytes, std::vector<LinkShare>& carried);
+
+  // Its levels, when the fabric is a healthy tree: patterns are then pushed through it at once.
+  const TreeLevels* tree() const { return tree_ ? &*tree_ : nullptr; }
+
+  // Drops remembered distances, which grow with the pairs asked for.
+  void forget() { searches_.clear(); }
 
   RoutingPolicy policy = RoutingPolicy::adaptive;
+  int queue_pairs = 1;  // flows that a connection is hashed as under ECMP
 
  private:
   // Distances to one switch, as far as they were asked for: a whole search for each of n leaves of a fabric of n cables
   // would grow with the square.
   struct Search {
-    std::vector<int> distance;  // by vertex; -1 = not known, or not reachable
-    int asked = 0;              // searches for single switches
-    bool complete = false;
+    std::unordered_map<int, int> known;  // of single searches
+    std::vector<int> all;                // by vertex, of the whole search; -1 = not reachable
+    int asked = 0;                       // searches for single switches
+    int at(int v) const {
+      if (!all.empty()) return all[static_cast<size_t>(v)];
+      const auto it = known.find(v);
+      return it == known.end() ? -1 : it->second;
+    }
   };
-  // Distances to `to`, right for `from` and all switches on shortest paths between the two; from < 0: for all switches.
-  const std::vector<int>& distances(int to, int from);
-  void search_all(int to, std::vector<int>& distance) const;
-  void search_between(int from, int to, std::vector<int>& distance);
-  const std::vector<LinkShare>& sprayed(int from, int to);
-  struct Arc {
-    int to = 0, link = 0;
-    double capacity = 0;
-  };
+  using Arc = SwitchArcs::Arc;
+  // Distances to `to`, right for `from` and all switches on shortest paths between the two.
+  const Search& search(int to, int from);
+  const Search& search_from(int to);
+  void search_between(int from, int to, std::unordered_map<int, int>& distance);
+  // Calls `take` with each arc on a shortest path from `at` to `to`.
+  template <class F>
+  void each_next(int at, int to, const F& take);
+  // Calls `take` with each link on shortest paths and what it carries of `bytes`.
+  template <class F>
+  void walk(int from, int to, double bytes, const F& take);
   const Fabric& fabric_;
   uint64_t seed_;
-  std::vector<int> first_;  // arcs of switch v: arcs_[first_[v]] .. arcs_[first_[v + 1] - 1]
-  std::vector<Arc> arcs_;
-  std::map<int, Search> distances_;
+  SwitchArcs arcs_;
+  std::optional<TreeLevels> tree_;
+  std::map<int, Search> searches_;
   std::vector<int> ahead_, behind_;  // of search_between(): by vertex, all -1 between calls
-  std::map<std::pair<int, int>, std::vector<LinkShare>> sprayed_;
+  std::vector<double> arriving_;     // of spray(): by vertex, all 0 between calls
 };
 
 }  // namespace tw

@@ -18,20 +18,13 @@ using tw::test::reference_cluster;
 
 namespace {
 
-double in_engine(const std::function<double()>& work) {
-  const ChildResult r = in_child([&] { return fmt::format("{:.17g}", work()); }, 120);
-  INFO(r.error);
-  REQUIRE(r.code == ExitCode::done);
-  return std::stod(r.value);
-}
-
 struct Case {
   std::string name;
   Cluster cluster;
   int nodes;
 };
 
-// Five topologies of at most 8 nodes with 2 accelerators each.
+// Six topologies of at most 8 nodes with at most 2 accelerators each.
 std::vector<Case> cases() {
   std::vector<Case> list;
   Cluster c = reference_cluster();
@@ -51,6 +44,14 @@ std::vector<Case> cases() {
   dragonfly.fabric.kind = "dragonfly";
   dragonfly.fabric.switches_per_group = 2;
   list.push_back({"dragonfly", dragonfly, 8});
+  Cluster pods = c;
+  pods.fabric.kind = "fat_tree";
+  pods.fabric.units = 4;
+  pods.fabric.nodes_per_unit = 2;
+  pods.fabric.spines = pods.fabric.uplinks_per_leaf = 4;
+  pods.fabric.spine_groups = 2;
+  pods.fabric.uplinks_per_leaf = pods.fabric.uplinks_per_spine = pods.fabric.cores = 2;
+  list.push_back({"three levels", pods, 8});
   Cluster slow = flat_cluster(6);
   slow.fabric.cable_changes = {{"node-2 nic 0", bytes_per_second(20e9)}};
   list.push_back({"one leaf, a slow adapter", slow, 6});
@@ -59,29 +60,96 @@ std::vector<Case> cases() {
 
 }  // namespace
 
-TEST_CASE("level 3 agrees with level 2 up to the latency of the rounds: five topologies, six collectives") {
+TEST_CASE("levels 1, 2 and 3 agree up to the latency of the rounds: six topologies, every algorithm and collective") {
+  constexpr int kPieces = 64;
+  int tried = 0;
   for (const Case& c : cases()) {
     const Fabric f = build_fabric(c.cluster);
     const auto ranks = ranks_of(f, place_packed(f, c.nodes));
-    for (const auto& [name, op] : Choices<Operation>::table()) {
-      CollectiveOptions o;
-      o.protocol = Protocol::simple;
-      o.algorithm = op == Operation::all_to_all || op == Operation::send_recv ? Algorithm::direct : Algorithm::ring;
-      const double bytes = 256e6;
-      CollectiveCost cost = Collectives(f, o).cost(op, ranks, bytes);
-      const double level2_s = in_engine([&] { return load_level_s(f, cost); });
-      const double level3_s = in_engine([&] { return message_level_s(f, op, ranks, bytes, o, 512); });
-      INFO(c.name << ", " << name << ": level 1 " << cost.time_s << ", 2 " << level2_s << ", 3 " << level3_s);
-      CHECK(level2_s == Approx(cost.time_s).epsilon(1e-9));
-      // The messages cannot be faster than the load, and are slower by at most the latency of all rounds, or what a
-      // pipeline of 512 pieces needs to fill.
-      const double moving_s = cost.time_s - cost.load.latency_s;
-      CHECK(level3_s >= moving_s * (1 - 1e-6));
-      const double fill_s =
-          op == Operation::broadcast ? moving_s * static_cast<double>(ranks.size()) / 512 + 512 * 17e-6 : 0;
-      CHECK(level3_s <= moving_s * (1 + 1e-6) +
-                            std::max(cost.load.latency_s, (2.0 * static_cast<double>(ranks.size())) * 17e-6) + fill_s);
-    }
+    for (const CollectiveAlgorithm& algorithm : algorithms())
+      for (const auto& [name, op] : Choices<Operation>::table()) {
+        const Group group(f, ranks);
+        if (!algorithm.refusal(group, op).empty()) continue;
+        CollectiveOptions o;
+        o.protocol = Protocol::simple;
+        o.algorithm = algorithm.name;
+        const double bytes = 256e6;
+        CollectiveCost cost;
+        try {
+          cost = Collectives(f, o).cost(op, ranks, bytes);
+        } catch (const InputError& e) {
+          CHECK_THAT(e.what(), Catch::Contains("SHARP needs levels of switches"));
+          continue;
+        }
+        const ChildResult load = in_child([&] { return fmt::format("{:.17g}", load_level_s(f, cost)); }, 120);
+        const ChildResult messages =
+            in_child([&] { return fmt::format("{:.17g}", message_level_s(f, op, ranks, bytes, o, kPieces)); }, 120);
+        INFO(c.name << ", " << algorithm.name << ", " << name << ": level 1 " << cost.time_s << ", 2 " << load.value
+                    << load.error << ", 3 " << messages.value << messages.error);
+        REQUIRE(messages.code == ExitCode::done);
+        const double level2_s = std::stod(load.value), level3_s = std::stod(messages.value);
+        CHECK(level2_s == Approx(cost.time_s).epsilon(1e-9));
+        // The messages cannot be faster than the load, and are slower by at most the latency of all rounds, or what a
+        // pipeline of pieces needs to fill: each stage of it holds one.
+        const FlowPlan plan = algorithm.plan(group, op);
+        const double moving_s = cost.time_s - cost.load.latency_s;
+        const bool pieces = plan.stages.size() > 1 || plan.stages.front().relays;
+        double depth = 0;
+        for (const Stage& s : plan.stages) depth += s.relays ? 1 + static_cast<double>(ranks.size()) : 1;
+        const double fill_s = pieces ? moving_s * 2 * depth / kPieces + kPieces * 30e-6 : 0;
+        CHECK(level3_s >= moving_s * (1 - 1e-6));
+        CHECK(level3_s <= moving_s * (1 + 1e-6) + fill_s +
+                              std::max(cost.load.latency_s, (2.0 * static_cast<double>(ranks.size())) * 17e-6));
+        ++tried;
+      }
+  }
+  CHECK(tried >= 60);
+}
+
+TEST_CASE("bytes are conserved: what enters a node or a switch leaves it, by every algorithm") {
+  for (const Case& c : cases()) {
+    const Fabric f = build_fabric(c.cluster);
+    const auto ranks = ranks_of(f, place_packed(f, c.nodes));
+    const Group group(f, ranks);
+    for (const CollectiveAlgorithm& algorithm : algorithms())
+      for (const auto& [name, op] : Choices<Operation>::table()) {
+        if (!algorithm.refusal(group, op).empty() || algorithm.name == "sharp") continue;  // switches add up there
+        const bool directed = op == Operation::broadcast || op == Operation::send_recv;
+        CollectiveOptions o;
+        o.protocol = Protocol::simple;
+        o.algorithm = algorithm.name;
+        const CollectiveCost cost = Collectives(f, o).cost(op, ranks, 1);
+        const double efficiency = algorithm.name == "tree" ? 0.92 : 1;
+        std::vector<double> in(f.vertices.size(), 0), out = in;
+        for (const LinkUse& use : cost.load.uses) {
+          if (use.link >= f.cable_links()) continue;
+          const Cable& cable = f.cables[static_cast<size_t>(use.link / 2)];
+          const int from = use.link % 2 == 0 ? cable.a : cable.b, to = use.link % 2 == 0 ? cable.b : cable.a;
+          out[static_cast<size_t>(from)] += use.weight;
+          in[static_cast<size_t>(to)] += use.weight;
+        }
+        INFO(c.name << ", " << algorithm.name << ", " << name);
+        double sent = 0, between = 0;
+        for (size_t v = 0; v < in.size(); ++v) {
+          if (f.vertices[v].kind == VertexKind::node) {
+            sent += out[v];
+            if (!directed) CHECK(in[v] == Approx(out[v]).epsilon(1e-9).margin(1e-12));
+          } else {
+            CHECK(in[v] == Approx(out[v]).epsilon(1e-9).margin(1e-12));
+          }
+        }
+        for (const Stage& s : algorithm.plan(group, op).stages) {
+          for (const Flow& flow : s.flows)
+            if (flow.from >= 0 && flow.to >= 0 && group.domain_of(flow.from) != group.domain_of(flow.to))
+              between += flow.share;
+          for (const Clique& q : s.cliques)
+            for (const int a : q.members)
+              for (const int b : q.members)
+                if (group.domain_of(a) != group.domain_of(b)) between += q.share;
+        }
+        const double nvls = algorithm.name == "nvls" && group.count() > 1 ? 0.92 : 1;
+        CHECK(sent * efficiency * nvls == Approx(between).epsilon(1e-9).margin(1e-12));
+      }
   }
 }
 
@@ -105,7 +173,7 @@ TEST_CASE("two jobs that share uplinks slow each other down as calculated") {
   const Fabric f = build_fabric(c);
   const auto text = in_child([&] {
     CollectiveOptions o;
-    o.algorithm = Algorithm::ring;
+    o.algorithm = "ring";
     Collectives model(f, o);
     std::vector<NetworkJob> jobs;
     for (const auto& [name, nodes] :
@@ -129,7 +197,7 @@ TEST_CASE("storage traffic to a job's nodes takes its share of their adapters") 
   const Fabric f = build_fabric(reference_cluster());
   const auto r = in_child([&] {
     CollectiveOptions o;
-    o.algorithm = Algorithm::ring;
+    o.algorithm = "ring";
     Collectives model(f, o);
     const LoadClass reads = traffic_load(model.router(), f, "reads", {12, 13}, {0, 1, 2, 3});
     const CollectiveCost cost = model.cost(Operation::all_reduce, ranks_of(f, {0, 1, 2, 3}), 8e9);

@@ -1,0 +1,300 @@
+#include "network/link_loads.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/error.hpp"
+
+namespace tw::network {
+namespace {
+
+uint64_t key_of(int a, int b) {
+  return static_cast<uint64_t>(static_cast<uint32_t>(a)) << 32U | static_cast<uint32_t>(b);
+}
+
+// Beyond this number of ranks hashed messages of an all-to-all are not routed one by one.
+constexpr int kMostHashed = 512;
+
+}  // namespace
+
+void LinkLoads::no_path(int from, int to) const {
+  throw SimulationError(fmt::format("there is no live path from {} to {}",
+                                    fabric_.vertices[static_cast<size_t>(from)].name,
+                                    fabric_.vertices[static_cast<size_t>(to)].name));
+}
+
+void LinkLoads::add(const Group& group, const FlowPlan& plan, const NvlinkCost& nvlink) {
+  for (const Stage& stage : plan.stages) {
+    for (const Flow& flow : stage.flows) add_flow(group, flow, nvlink);
+    for (const Clique& clique : stage.cliques) add_clique(group, clique, nvlink.flow);
+    add_reductions();
+  }
+}
+
+void LinkLoads::add_flow(const Group& group, const Flow& flow, const NvlinkCost& nvlink) {
+  const auto adapters_of = [&](int rank) {
+    const Group::Adapters a = group.adapters(rank);
+    if (!a.empty()) return a;
+    const Rank& r = group.ranks[static_cast<size_t>(rank)];
+    throw SimulationError(fmt::format("node-{} GPU {} has no live adapter", r.node, r.gpu));
+  };
+  if (flow.from == kReduction || flow.to == kReduction) {
+    down_ = flow.from == kReduction;
+    const int rank = down_ ? flow.to : flow.from;
+    const Group::Adapters own = adapters_of(rank);
+    for (const int k : own) {
+      const int node = group.ranks[static_cast<size_t>(rank)].node;
+      const double part = flow.share / static_cast<double>(own.size());
+      add(down_ ? fabric_.nic_link_in(node, k) : fabric_.nic_link_out(node, k), part);
+      double& stream = reductions_[key_of(fabric_.nic_switch(node, k), flow.channel)];
+      stream = std::max(stream, part);
+    }
+    return;
+  }
+  if (flow.from < 0 || flow.to < 0) {
+    const Rank& r = group.ranks[static_cast<size_t>(std::max(flow.from, flow.to))];
+    const int link = flow.to < 0 ? fabric_.nvlink_out(r.node, r.gpu) : fabric_.nvlink_in(r.node, r.gpu);
+    add(link, flow.share * nvlink.in_switch);
+    return;
+  }
+  if (group.domain_of(flow.from) == group.domain_of(flow.to))
+    return add_over_nvlink(group, flow.from, flow.to, flow.share * nvlink.flow);
+  const int out = flow.via < 0 ? flow.from : flow.via;
+  if (out != flow.from) add_over_nvlink(group, flow.from, out, flow.share * nvlink.flow);
+  adapters_of(out);
+  adapters_of(flow.to);
+  add_between(group, out, flow.to, flow.share);
+}
+
+void LinkLoads::add_over_nvlink(const Group& group, int a, int b, double share) {
+  const Rank &from = group.ranks[static_cast<size_t>(a)], &to = group.ranks[static_cast<size_t>(b)];
+  add(fabric_.nvlink_out(from.node, from.gpu), share);
+  add(fabric_.nvlink_in(to.node, to.gpu), share);
+}
+
+void LinkLoads::add_between(const Group& group, int a, int b, double share) {
+  const int from = group.ranks[static_cast<size_t>(a)].node, to = group.ranks[static_cast<size_t>(b)].node;
+  const Group::Adapters mine = group.adapters(a), theirs = group.adapters(b);
+  const size_t lanes = std::max(mine.size(), theirs.size());
+  const double part = share / static_cast<double>(lanes);
+  for (size_t i = 0; i < lanes; ++i) {
+    if (router_.policy == RoutingPolicy::adaptive) {
+      add(fabric_.nic_link_out(from, mine[i]), part);
+      add(fabric_.nic_link_in(to, theirs[i]), part);
+      sprayed_[key_of(fabric_.nic_switch(from, mine[i]), fabric_.nic_switch(to, theirs[i]))] += part;
+    } else {
+      for (const LinkShare& l : router_.route(from, mine[i], to, theirs[i])) add(l.link, part * l.share);
+    }
+    const int cables = router_.hops(from, mine[i], to, theirs[i]);
+    longest_ = std::max(longest_, cables);
+    hops_ += cables;
+    ++messages_;
+  }
+}
+
+void LinkLoads::add_clique(const Group& group, const Clique& clique, double nvlink) {
+  const auto& members = clique.members;
+  const auto n = static_cast<double>(members.size());
+  if (router_.policy == RoutingPolicy::ecmp && members.size() <= kMostHashed) {
+    for (const int a : members)
+      for (const int b : members)
+        if (a != b) add_flow(group, {a, b, clique.share}, {nvlink, 1});
+    return;
+  }
+  // The same flows summed by switch, since n^2 of them would be too many.
+  std::vector<double> in_domain(static_cast<size_t>(group.count()), 0);
+  bool one = true;
+  for (const int r : members) {
+    ++in_domain[static_cast<size_t>(group.domain_of(r))];
+    one = one && group.domain_of(r) == group.domain_of(members.front());
+  }
+  std::vector<Attached> attached;
+  for (const int r : members) {
+    const Rank& rank = group.ranks[static_cast<size_t>(r)];
+    const int domain = group.domain_of(r);
+    const double near = in_domain[static_cast<size_t>(domain)] - 1, far = n - in_domain[static_cast<size_t>(domain)];
+    if (near > 0) {
+      add(fabric_.nvlink_out(rank.node, rank.gpu), near * clique.share * nvlink);
+      add(fabric_.nvlink_in(rank.node, rank.gpu), near * clique.share * nvlink);
+    }
+    if (one) continue;
+    const Group::Adapters own = group.adapters(r);
+    if (own.empty()) throw SimulationError(fmt::format("node-{} GPU {} has no live adapter", rank.node, rank.gpu));
+    const double part = 1 / static_cast<double>(own.size());
+    for (const int k : own) {
+      add(fabric_.nic_link_out(rank.node, k), far * clique.share * part);
+      add(fabric_.nic_link_in(rank.node, k), far * clique.share * part);
+      attached.push_back({fabric_.nic_switch(rank.node, k), domain, part});
+    }
+  }
+  if (!one) exchange_at_leaves(attached, n, in_domain, clique.share);
+}
+
+void LinkLoads::exchange_at_leaves(std::vector<Attached>& attached, double ranks, const std::vector<double>& in_domain,
+                                   double share) {
+  std::sort(attached.begin(), attached.end(), [](const Attached& a, const Attached& b) {
+    return a.leaf != b.leaf ? a.leaf < b.leaf : a.domain < b.domain;
+  });
+  size_t kept = 0;
+  for (const Attached& a : attached) {
+    if (kept > 0 && attached[kept - 1].leaf == a.leaf && attached[kept - 1].domain == a.domain)
+      attached[kept - 1].ranks += a.ranks;
+    else
+      attached[kept++] = a;
+  }
+  attached.resize(kept);
+  if (router_.tree() != nullptr)
+    push_exchange(*router_.tree(), attached, ranks, in_domain, share);
+  else
+    spread_exchange(attached, share);
+}
+
+// What leaves a component: its ranks to all ranks outside, less the pairs that share a domain.
+void LinkLoads::push_exchange(const TreeLevels& tree, const std::vector<Attached>& attached, double ranks,
+                              const std::vector<double>& in_domain, double share) {
+  if (traffic_.leaving.empty()) traffic_ = tree.no_traffic();
+  std::vector<std::pair<std::pair<int, int>, double>> inside;  // ((component, domain), ranks)
+  double total = 0, climbing = 0;  // bytes between domains; those that climb, once for each level
+  for (const double there : in_domain) total += share * there * (ranks - there);
+  for (int level = 1; level <= tree.levels(); ++level) {
+    inside.clear();
+    for (const Attached& a : attached) inside.push_back({{tree.component(level, a.leaf), a.domain}, a.ranks});
+    std::sort(inside.begin(), inside.end());
+    for (size_t i = 0; i < inside.size();) {
+      const int c = inside[i].first.first;
+      double own = 0, same_domain = 0;
+      while (i < inside.size() && inside[i].first.first == c) {
+        const int domain = inside[i].first.second;
+        double here = 0;
+        for (; i < inside.size() && inside[i].first == std::pair{c, domain}; ++i) here += inside[i].second;
+        own += here;
+        same_domain += here * (in_domain[static_cast<size_t>(domain)] - here);
+      }
+      const double bytes = std::max(0.0, share * (own * (ranks - own) - same_domain));
+      climbing += bytes;
+      traffic_.leaving[static_cast<size_t>(c)] += bytes;
+      traffic_.entering[static_cast<size_t>(c)] += bytes;
+    }
+  }
+  for (const Attached& a : attached)
+    if (tree.meeting_level(attached.front().leaf, a.leaf) == 0) no_path(attached.front().leaf, a.leaf);
+  hops_ += 2 * (total + climbing) / share;
+  messages_ += total / share;
+}
+
+// Any other fabric: destination by destination.
+void LinkLoads::spread_exchange(const std::vector<Attached>& attached, double share) {
+  std::map<int, double> at_leaf;
+  std::map<int, std::vector<Attached>> of_domain, of_leaf;
+  for (const Attached& a : attached) {
+    at_leaf[a.leaf] += a.ranks;
+    of_domain[a.domain].push_back(a);
+    of_leaf[a.leaf].push_back(a);
+  }
+  std::vector<double> entering(fabric_.vertices.size(), 0);
+  for (const auto& [to, here] : at_leaf) {
+    router_.search_whole(to);
+    std::fill(entering.begin(), entering.end(), 0);
+    for (const auto& [from, there] : at_leaf) {
+      if (from != to && router_.distance(from, to) < 0) no_path(from, to);
+      entering[static_cast<size_t>(from)] = there * here * share;
+    }
+    for (const Attached& a : of_leaf[to])  // what stays inside a domain does not enter the fabric
+      for (const Attached& other : of_domain[a.domain])
+        entering[static_cast<size_t>(other.leaf)] -= a.ranks * other.ranks * share;
+    for (const auto& [from, there] : at_leaf) {
+      double& e = entering[static_cast<size_t>(from)];
+      e = std::max(0.0, e);
+      hops_ += (router_.distance(from, to) + 2) * e / share;
+      messages_ += e / share;
+    }
+    router_.spread(to, entering, load_);
+    dense_ = true;
+    router_.forget();
+  }
+}
+
+// Each leaf sums what its adapters send and passes one stream for each channel up to a root, spread over its links.
+void LinkLoads::add_reductions() {
+  if (reductions_.empty()) return;
+  const auto leaf_of = [](uint64_t key) { return static_cast<int>(key >> 32U); };
+  std::vector<std::pair<uint64_t, double>> streams(reductions_.begin(), reductions_.end());
+  std::sort(streams.begin(), streams.end());
+  const bool one_leaf = leaf_of(streams.front().first) == leaf_of(streams.back().first);
+  for (const auto& [key, share] : streams) {
+    if (one_leaf) break;
+    std::vector<int> up;
+    double capacity = 0;
+    const int leaf = leaf_of(key);
+    for (const int id : fabric_.cables_at[static_cast<size_t>(leaf)]) {
+      const Cable& c = fabric_.cables[static_cast<size_t>(id)];
+      const bool up_cable = c.kind == CableKind::uplink || c.kind == CableKind::core;
+      if (!up_cable || c.a != leaf || c.failed || fabric_.vertices[static_cast<size_t>(c.b)].failed) continue;
+      up.push_back(id);
+      capacity += c.capacity_Bps;
+    }
+    if (up.empty())
+      throw InputError(
+          {{fabric_.cluster_name, "/fabric/kind",
+            fmt::format("{} has no switch above it to reduce in", fabric_.vertices[static_cast<size_t>(leaf)].name),
+            "SHARP needs levels of switches"}});
+    for (const int id : up)
+      add(2 * id + (down_ ? 1 : 0), share * fabric_.cables[static_cast<size_t>(id)].capacity_Bps / capacity);
+  }
+  hops_ += one_leaf ? 2 : 4;
+  ++messages_;
+  reductions_.clear();
+}
+
+// Flows from leaf to leaf: many at once through the levels of a tree, else one by one.
+void LinkLoads::add_sprayed() {
+  const TreeLevels* tree = router_.tree();
+  std::vector<std::pair<uint64_t, double>> pairs(sprayed_.begin(), sprayed_.end());
+  std::sort(pairs.begin(), pairs.end());  // sums must not depend on the order of a hash table
+  // A pair of leaves has a few thousand links between it at most.
+  const bool at_once = tree != nullptr && pairs.size() > tree->size() / 4096;
+  if (at_once && traffic_.leaving.empty()) traffic_ = tree->no_traffic();
+  std::vector<LinkShare> carried;
+  for (const auto& [key, bytes] : pairs) {
+    const int from = static_cast<int>(key >> 32U), to = static_cast<int>(key & 0xffffffffU);
+    if (from != to && router_.distance(from, to) < 0) no_path(from, to);
+    if (at_once)
+      tree->add(traffic_, from, to, bytes);
+    else
+      router_.spray(from, to, bytes, carried);
+    for (const LinkShare& l : carried) add(l.link, l.share);
+    carried.clear();
+  }
+  sprayed_.clear();
+}
+
+LinkLoads::Taken LinkLoads::take() {
+  if (!sprayed_.empty()) add_sprayed();
+  if (!traffic_.leaving.empty()) {
+    router_.tree()->push(traffic_, load_);
+    dense_ = true;
+  }
+  Taken taken;
+  taken.hops = messages_ > 0 ? hops_ / messages_ : 0;
+  taken.longest = longest_;
+  const auto give = [&](size_t link) {
+    if (load_[link] > 0) taken.uses.push_back({static_cast<int>(link), load_[link]});
+    load_[link] = 0;
+  };
+  if (dense_ || touched_.size() > load_.size() / 8) {
+    for (size_t l = 0; l < load_.size(); ++l) give(l);
+  } else {
+    std::sort(touched_.begin(), touched_.end());
+    for (const int link : touched_) give(static_cast<size_t>(link));
+  }
+  touched_.clear();
+  dense_ = false;
+  traffic_ = {};
+  hops_ = messages_ = 0;
+  longest_ = 0;
+  return taken;
+}
+
+}  // namespace tw::network

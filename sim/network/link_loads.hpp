@@ -1,0 +1,71 @@
+// From the flows of an algorithm to what each link carries.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "network/algorithm.hpp"
+#include "network/engine.hpp"
+#include "topology/routing.hpp"
+
+namespace tw::network {
+
+// Bytes on a link for each byte that an algorithm sends over it.
+struct NvlinkCost {
+  double flow = 1;       // between two ranks: line rate over what is reached
+  double in_switch = 1;  // to and from an NVLink switch that reduces or multicasts
+};
+
+class LinkLoads {
+ public:
+  LinkLoads(const Fabric& fabric, Router& router) : fabric_(fabric), router_(router) {
+    load_.assign(static_cast<size_t>(fabric.link_count()), 0);
+  }
+
+  void add(const Group& group, const FlowPlan& plan, const NvlinkCost& nvlink);
+
+  // What was added, by link, and the cables that a message between domains crosses in the mean; begins anew.
+  struct Taken {
+    std::vector<LinkUse> uses;
+    double hops = 0;
+    int longest = 0;
+  };
+  Taken take();
+
+ private:
+  void add(int link, double bytes) {
+    double& x = load_[static_cast<size_t>(link)];
+    if (x == 0) touched_.push_back(link);
+    x += bytes;
+  }
+  void add_flow(const Group& group, const Flow& flow, const NvlinkCost& nvlink);
+  void add_over_nvlink(const Group& group, int from, int to, double share);
+  void add_between(const Group& group, int from, int to, double share);
+  void add_clique(const Group& group, const Clique& clique, double nvlink);
+  struct Attached {
+    int leaf, domain;
+    double ranks;
+  };
+  void exchange_at_leaves(std::vector<Attached>& attached, double ranks, const std::vector<double>& in_domain,
+                          double share);
+  void push_exchange(const TreeLevels& tree, const std::vector<Attached>& attached, double ranks,
+                     const std::vector<double>& in_domain, double share);
+  void spread_exchange(const std::vector<Attached>& attached, double share);
+  void add_reductions();
+  void add_sprayed();
+  [[noreturn]] void no_path(int from, int to) const;
+
+  const Fabric& fabric_;
+  Router& router_;
+  std::vector<double> load_;
+  std::vector<int> touched_;
+  bool dense_ = false;                               // links were loaded that are not in touched_
+  std::unordered_map<uint64_t, double> sprayed_;     // (leaf, leaf) -> bytes
+  std::unordered_map<uint64_t, double> reductions_;  // (leaf, channel) -> share, of one stage up or down
+  TreeLevels::Traffic traffic_;
+  double hops_ = 0, messages_ = 0;
+  int longest_ = 0;
+  bool down_ = false;  // direction of the reductions
+};
+
+}  // namespace tw::network

@@ -1,0 +1,62 @@
+// A healthy tree of switches seen level by level: switches that reach each other without climbing above a level form a
+// component, and traffic that climbs out of one, or comes into one, is split in the same way wherever in the component
+// it began. So loads of any pattern cost one pass over the links, not one over each pair of leaves.
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "topology/fabric.hpp"
+
+namespace tw {
+
+// Live links from switch to switch: arcs of switch v are arcs[first[v]] to arcs[first[v + 1] - 1].
+struct SwitchArcs {
+  struct Arc {
+    int to = 0, link = 0;
+    double capacity = 0;
+  };
+  std::vector<int> first;
+  std::vector<Arc> arcs;
+};
+
+class TreeLevels {
+ public:
+  // Nothing when the fabric is no tree of levels, or one in which spraying is uneven (a failed cable, a slow one).
+  static std::optional<TreeLevels> of(const Fabric& fabric, const SwitchArcs& arcs);
+
+  int levels() const { return static_cast<int>(component_.size()); }
+  int tier(int sw) const { return tier_[static_cast<size_t>(sw)]; }
+  // The component of a switch among those of `level` (1 = leaves) and below; ids run over all levels. -1 for switches
+  // above the level.
+  int component(int level, int sw) const { return component_[static_cast<size_t>(level) - 1][static_cast<size_t>(sw)]; }
+  int components() const { return components_; }
+  // Level at which two leaves meet, 1 when they are one; 0 when there is no path.
+  int meeting_level(int a, int b) const;
+
+  // Bytes that leave each component upwards and enter it from above, by component id.
+  struct Traffic {
+    std::vector<double> leaving, entering;
+  };
+  Traffic no_traffic() const;
+  void add(Traffic& traffic, int from_leaf, int to_leaf, double bytes) const;
+  void push(const Traffic& traffic, std::vector<double>& loads) const;
+  size_t size() const { return up_.size() + down_.size(); }  // links that push() looks at
+
+ private:
+  struct Split {
+    int link = 0, component = 0;
+    double share = 0;
+  };
+  bool build(const Fabric& fabric, const SwitchArcs& arcs);
+  void connect(const SwitchArcs& arcs, int level);
+  bool share_out(const SwitchArcs& arcs, int level);
+  std::vector<int> tier_;                    // 0: not a live switch
+  std::vector<std::vector<int>> component_;  // [level - 1][vertex]
+  std::vector<double> share_;  // [vertex]: of what climbs to the top of its component, at the level of its tier
+  std::vector<Split> up_, down_;
+  int components_ = 0;
+};
+
+}  // namespace tw

@@ -1,0 +1,38 @@
+#include "workload/collective_library.hpp"
+
+#include "core/codec.hpp"
+#include "core/document.hpp"
+
+namespace tw {
+
+void ProtocolTuning::describe(Description<ProtocolTuning>& d) {
+  d.object("protocol_tuning", "Latencies of one algorithm of a collective library with one protocol.");
+  d.required("base", &ProtocolTuning::base, "once a call");
+  d.optional("nvlink", &ProtocolTuning::nvlink, "of a message inside an NVLink domain");
+  d.optional("network", &ProtocolTuning::network, "of a message between nodes, beside the fabric's own latency");
+  d.optional("efficiency", &ProtocolTuning::efficiency, "payload over what is sent", Range{0, 1, true});
+}
+
+void AlgorithmTuning::describe(Description<AlgorithmTuning>& d) {
+  d.object("algorithm_tuning", "One algorithm of a collective library, with the protocols that it has.");
+  d.optional("ll", &AlgorithmTuning::ll, "low latency: a flag beside every 4 bytes");
+  d.optional("ll128", &AlgorithmTuning::ll128, "low latency in lines of 128 bytes, 8 of which are flags");
+  d.optional("simple", &AlgorithmTuning::simple, "large chunks, announced by a flag of their own");
+}
+
+void CollectiveLibrary::describe(Description<CollectiveLibrary>& d) {
+  d.object("collective_library", "Tuning tables of a library of collectives.");
+  d.required("name", &CollectiveLibrary::name, "library and release");
+  d.required("algorithms", &CollectiveLibrary::algorithms,
+             "by name: ring, tree, nvls, nvls_tree, collnet, p2p; what is missing the library does not have");
+  d.optional("nvls_efficiency", &CollectiveLibrary::nvls_efficiency,
+             "reached share of NVLink's line rate where its switches reduce and multicast", Range{0, 1, true});
+  d.optional("source", &CollectiveLibrary::source, "where the numbers come from");
+}
+
+const CollectiveLibrary& default_library() {
+  static const auto library = load<CollectiveLibrary>("models/collectives/nccl-2.27.json");
+  return library;
+}
+
+}  // namespace tw

@@ -1,0 +1,37 @@
+// A library of collectives (NCCL, RCCL, oneCCL) as its tuning tables describe it.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "core/describe.hpp"
+#include "core/units.hpp"
+
+namespace tw {
+
+// Latencies of one algorithm with one protocol: once, and of every message inside a domain and between nodes (there
+// beside the fabric's own latency). `efficiency`: payload over what is sent.
+struct ProtocolTuning {
+  Time base, nvlink, network;
+  double efficiency = 1;
+  static void describe(Description<ProtocolTuning>& d);
+};
+
+struct AlgorithmTuning {
+  std::optional<ProtocolTuning> ll, ll128, simple;
+  static void describe(Description<AlgorithmTuning>& d);
+};
+
+struct CollectiveLibrary {
+  std::string name;
+  std::map<std::string, AlgorithmTuning> algorithms;
+  double nvls_efficiency = 1;
+  std::string source;
+  static void describe(Description<CollectiveLibrary>& d);
+};
+
+// models/collectives/nccl-2.27.json, read once.
+const CollectiveLibrary& default_library();
+
+}  // namespace tw

@@ -21,10 +21,10 @@ namespace {
 using network::Operation;
 
 struct Arguments {
-  std::string cluster, operation, algorithm = "auto", protocol = "auto", placement = "packed", json, output;
+  std::string cluster, operation, algorithm = "auto", protocol = "auto", library, placement = "packed", json, output;
   std::vector<std::string> set, size;
   int ranks = 0, level = 1;
-  bool nvls = false, sharp = false;
+  bool nvls = false, sharp = false, explain = false;
 };
 
 template <class E>
@@ -112,6 +112,13 @@ ExitCode run(const Arguments& a, Console& console) {
   options.protocol = choice_of<network::Protocol>("--protocol", a.protocol, faults);
   options.nvls = a.nvls || a.algorithm == "nvls";
   options.sharp = a.sharp || a.algorithm == "sharp";
+  options.explain = a.explain;
+  CollectiveLibrary library;
+  if (!a.library.empty()) {
+    library =
+        read<CollectiveLibrary>(Document::load(a.library, description<CollectiveLibrary>().info(), {}, faults), faults);
+    options.library = &library;
+  }
   const std::vector<double> sizes = sizes_of(a.size, faults);
   check_output_file("--json", a.json, faults);
   check_output_folder("-o", a.output, faults);
@@ -145,6 +152,8 @@ ExitCode run(const Arguments& a, Console& console) {
   if (a.json != "-")
     console.result(a.size.size() == 1 ? report::collective_text(costs.front())
                                       : report::collectives_table(cluster.name, costs));
+  if (a.explain && a.json != "-")
+    for (const network::CollectiveCost& c : costs) console.result(report::choice_text(c));
   return ExitCode::done;
 }
 
@@ -180,6 +189,13 @@ Command collective_command() {
             false,
             {}},
            {"--protocol", "NAME", "auto (default), ll, ll128 or simple", &a->protocol, false, {}},
+           {"--library",
+            "FILE",
+            "tuning tables of a library (default: models/collectives/nccl-2.27.json)",
+            &a->library,
+            false,
+            {}},
+           {"--explain", "", "say what was considered, and why the algorithm was chosen", &a->explain, false, {}},
            {"--nvls", "", "reduction in the NVLink switches may be used", &a->nvls, false, {}},
            {"--sharp", "", "reduction in the network switches may be used", &a->sharp, false, {}},
            {"--placement",

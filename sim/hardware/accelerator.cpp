@@ -74,6 +74,8 @@ void Accelerator::describe(Description<Accelerator>& d) {
   d.required("peak_bf16", &Accelerator::peak_bf16, "dense BF16 peak", above(0));
   d.optional("peak_fp8", &Accelerator::peak_fp8, "dense FP8 peak; absent: no FP8");
   d.optional("peak_fp32", &Accelerator::peak_fp32, "FP32 peak (TF32 where matrices use it)");
+  d.optional("host_bandwidth", &Accelerator::host_bandwidth,
+             "payload between the accelerator and adapters or others beside it (PCIe), one direction; 0: no limit");
   d.required("memory_bandwidth", &Accelerator::memory_bandwidth, "memory bandwidth of the datasheet", above(0));
   d.required("copy_bandwidth", &Accelerator::copy_bandwidth, "measured bandwidth of a large copy, read plus written",
              above(0));

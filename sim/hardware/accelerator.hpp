@@ -52,6 +52,7 @@ struct Accelerator {
   Power board_limit;
   FlopRate peak_bf16, peak_fp8, peak_fp32;  // dense; zero = not supported
   Bandwidth memory_bandwidth;               // datasheet
+  Bandwidth host_bandwidth;                 // payload over its PCIe link, one direction; 0: no limit
   Bandwidth copy_bandwidth;                 // plateau of a large copy, read plus written
   Bandwidth norm_bandwidth;                 // of fused norms
   Time launch_floor;                        // shortest kernel, launched back to back

@@ -58,12 +58,15 @@ Collectives::Collectives(const Fabric& fabric, CollectiveOptions options)
       options_(options),
       router_(fabric, options.seed),
       speeds_(fabric.nvlink, *options.library),
-      loads_(std::make_unique<LinkLoads>(fabric, router_)) {}
+      loads_(std::make_unique<LinkLoads>(fabric, router_)) {
+  router_.queue_pairs = options.library->queue_pairs;
+}
 Collectives::~Collectives() = default;
 
 bool Collectives::one_domain(const std::vector<Rank>& ranks) const {
   return std::all_of(ranks.begin(), ranks.end(), [&](const Rank& r) {
-    return r.node / fabric_.nodes_per_domain == ranks.front().node / fabric_.nodes_per_domain;
+    return r.node / fabric_.nodes_per_domain == ranks.front().node / fabric_.nodes_per_domain &&
+           !fabric_.over_host(r.node, r.gpu, ranks.front().node, ranks.front().gpu);
   });
 }
 

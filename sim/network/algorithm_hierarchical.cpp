@@ -8,7 +8,7 @@ namespace {
 // Is the group one rank for every node of a torus, in order?
 bool covers_torus(const Group& g) {
   const Fabric& f = g.fabric;
-  if (f.type.kind != "torus" || f.nodes_per_domain > 1 || g.n() != f.node_count) return false;
+  if (f.type.dimensions.empty() || f.nodes_per_domain > 1 || g.n() != f.node_count) return false;
   for (int r = 0; r < g.n(); ++r)
     if (g.ranks[static_cast<size_t>(r)].node != r) return false;
   return true;

@@ -111,18 +111,23 @@ void LinkLoads::add_clique(const Group& group, const Clique& clique, double nvli
         if (a != b) add_flow(group, {a, b, clique.share}, {nvlink, 1});
     return;
   }
-  // The same flows summed by switch, since n^2 of them would be too many.
-  std::vector<double> in_domain(static_cast<size_t>(group.count()), 0);
-  bool one = true;
-  for (const int r : members) {
-    ++in_domain[static_cast<size_t>(group.domain_of(r))];
-    one = one && group.domain_of(r) == group.domain_of(members.front());
+  const bool one = std::all_of(members.begin(), members.end(),
+                               [&](int r) { return group.domain_of(r) == group.domain_of(members.front()); });
+  if (one && fabric_.nvlink.island > 0) {
+    for (const int a : members)
+      for (const int b : members)
+        if (a != b) add_over_nvlink(group, a, b, clique.share, nvlink);
+    return;
   }
+  // The same flows summed by switch, since n^2 of them would be too many.
+  std::vector<double> in_domain(one ? 0 : static_cast<size_t>(group.count()), 0);
+  if (!one)
+    for (const int r : members) ++in_domain[static_cast<size_t>(group.domain_of(r))];
   std::vector<Attached> attached;
   for (const int r : members) {
     const Rank& rank = group.ranks[static_cast<size_t>(r)];
     const int domain = group.domain_of(r);
-    const double near = in_domain[static_cast<size_t>(domain)] - 1, far = n - in_domain[static_cast<size_t>(domain)];
+    const double near = (one ? n : in_domain[static_cast<size_t>(domain)]) - 1, far = n - 1 - near;
     if (near > 0 && fabric_.nvlink.island > 0) {
       for (const int other : members)
         if (other != r && group.domain_of(other) == domain) add_over_nvlink(group, r, other, clique.share, nvlink);

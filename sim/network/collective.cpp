@@ -153,6 +153,10 @@ Collectives::Built Collectives::build(Operation op, const std::vector<Group>& gr
     if (t > built.slowest * (1 + 1e-9)) built.narrow = use.link;  // of equal ones the first
     built.slowest = std::max(built.slowest, t);
   }
+  if (options_.algorithm == "auto" && options_.library->algorithms.count(built.tuning) == 0) {
+    built.algorithm = nullptr;  // the library does not have it
+    return built;
+  }
   const AlgorithmTuning& rows = tuning(built.tuning);
   if (rows.parallel > 0) {
     built.nvlink = std::ceil(built.nvlink / rows.parallel);
@@ -310,7 +314,10 @@ std::vector<CollectiveCost> Collectives::costs(Operation op, const std::vector<s
     for (const auto& ranks : groups) sets.emplace_back(fabric_, ranks);
   std::vector<Built> built;
   if (n > 1 && !(closed_form && options_.algorithm != "auto"))
-    for (const CollectiveAlgorithm* a : candidates(op, sets, closed_form)) built.push_back(build(op, sets, *a));
+    for (const CollectiveAlgorithm* a : candidates(op, sets, closed_form)) {
+      Built b = build(op, sets, *a);
+      if (b.algorithm != nullptr) built.push_back(std::move(b));
+    }
   const auto may = [&](bool allowed, const char* name) { return allowed || options_.algorithm == name; };
   const bool in_network = op == Operation::all_reduce && (may(options_.nvls, "nvls") || may(options_.sharp, "sharp"));
   const double bound_per_byte = n < 2 ? 0 : bound_s(op, sets, 1, in_network);

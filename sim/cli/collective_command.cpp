@@ -6,6 +6,7 @@
 
 #include "cli/command.hpp"
 #include "cli/outputs.hpp"
+#include "core/document.hpp"
 #include "core/text.hpp"
 #include "network/collective.hpp"
 #include "network/message_level.hpp"
@@ -26,6 +27,7 @@ struct Arguments {
   Placement placement = Placement::packed;
   std::vector<std::string> set;
   std::vector<double> sizes;
+  std::string library;
   int ranks = 0, level = 1;
 };
 
@@ -85,6 +87,12 @@ ExitCode run(const Arguments& a, Console& console) {
     faults.add({"--algorithm", "", fmt::format("unknown choice \"{}\"", options.algorithm), suggest(options.algorithm, known)});
   options.nvls = options.nvls || options.algorithm == "nvls";
   options.sharp = options.sharp || options.algorithm == "sharp";
+  CollectiveLibrary library;
+  if (!a.library.empty()) {
+    library =
+        read<CollectiveLibrary>(Document::load(a.library, description<CollectiveLibrary>().info(), {}, faults), faults);
+    options.library = &library;
+  }
   const std::vector<double> sizes = a.sizes.empty() ? network::doubling_sizes() : a.sizes;
   const Cluster cluster = load_cluster(a.cluster, a.set, faults);
   const long most = static_cast<long>(cluster.nodes()) * cluster.node.gpus;
@@ -114,6 +122,8 @@ ExitCode run(const Arguments& a, Console& console) {
   if (a.json != "-")
     console.result(a.sizes.size() == 1 ? report::collective_text(costs.front())
                                       : report::collectives_table(cluster.name, costs));
+  if (options.explain && a.json != "-")
+    for (const network::CollectiveCost& c : costs) console.result(report::choice_text(c));
   return ExitCode::done;
 }
 
@@ -146,6 +156,8 @@ Command collective_command() {
        option("--algorithm", "NAME", "auto (default), ring, tree, hierarchical, nvls, sharp or direct",
               &a->options.algorithm),
        option("--protocol", "NAME", "auto (default), ll, ll128 or simple", choice(a->options.protocol)),
+       option("--library", "FILE", "tuning tables of a library (default: models/collectives/nccl-2.27.json)", &a->library),
+       flag("--explain", "say what was considered, and why the algorithm was chosen", &a->options.explain),
        flag("--nvls", "reduction in the NVLink switches may be used", &a->options.nvls),
        flag("--sharp", "reduction in the network switches may be used", &a->options.sharp),
        option("--placement", "NAME", "packed (default): the first nodes; spread: over all units in turn",

@@ -77,6 +77,8 @@ void Accelerator::describe(Description<Accelerator>& d) {
   d.optional("peaks", &Accelerator::peaks, "dense peaks of other precisions: mxfp8, nvfp4");
   d.optional("efficiency", &Accelerator::efficiency,
              "share that kernels reach of what their table says: of matrix products by precision, of attention (default: 1)");
+  d.optional("host_bandwidth", &Accelerator::host_bandwidth,
+             "payload between the accelerator and adapters or others beside it (PCIe), one direction; 0: no limit");
   d.required("memory_bandwidth", &Accelerator::memory_bandwidth, "memory bandwidth of the datasheet", above(0));
   d.optional("copy_bandwidth", &Accelerator::copy_bandwidth,
              "measured bandwidth of a large copy, read plus written; with transfer_from: by default in proportion");

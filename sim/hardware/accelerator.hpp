@@ -53,6 +53,7 @@ struct Accelerator {
   // What kernels reach of the efficiency that their tables say: matrix products by precision, "attention"; absent: 1.
   std::map<std::string, double> efficiency;
   Bandwidth memory_bandwidth;  // datasheet
+  Bandwidth host_bandwidth;    // payload over its PCIe link, one direction; 0: no limit
   Bandwidth copy_bandwidth;    // plateau of a large copy, read plus written
   Bandwidth norm_bandwidth;    // of fused norms
   Time launch_floor;           // shortest kernel, launched back to back

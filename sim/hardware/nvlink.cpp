@@ -19,6 +19,15 @@ void NvlinkDomain::describe(Description<NvlinkDomain>& d) {
   d.object("nvlink", "Links between the accelerators of a node.");
   d.required("bandwidth", &NvlinkDomain::bandwidth, "per accelerator, one direction", above(0));
   d.optional("nodes", &NvlinkDomain::nodes, "consecutive nodes that share one NVLink domain", between(1, 4096));
+  d.optional("island", &NvlinkDomain::island,
+             "neighbouring accelerators of a node that NVLink joins (2: pairs with a bridge, 1: none); the others are "
+             "reached over PCIe; 0: all",
+             between(0, 1024));
+  d.optional("multicast_efficiency", &NvlinkDomain::multicast_efficiency,
+             "reached share of the line rate where the switches reduce and multicast (NVLS); 0: as the library has it",
+             between(0, 1));
+  d.optional("host_calls", &NvlinkDomain::host_calls,
+             "collectives are issued one by one by a host as slow as the one that measured the floors; else ahead");
   d.optional("collectives", &NvlinkDomain::collectives, "measured speeds; without them the bandwidth bound holds");
 }
 

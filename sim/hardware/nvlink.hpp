@@ -31,6 +31,9 @@ struct DomainCollective {
 struct NvlinkDomain {
   Bandwidth bandwidth;  // per accelerator and direction: "900 GB/s" of a datasheet means both directions, so 450 GB/s
   int nodes = 1;        // nodes that share one domain
+  int island = 0;       // accelerators of a node that NVLink joins; the others are reached over PCIe; 0: all
+  double multicast_efficiency = 0;  // reached share of the line rate through switches that reduce; 0: the library's
+  bool host_calls = false;          // calls are issued one by one by the host that the floors were measured with
   std::vector<DomainCollective> collectives;
   static void describe(Description<NvlinkDomain>& d);
 };

@@ -79,6 +79,14 @@ size_t Group::largest() const {
   return most;
 }
 
+double Group::domain_Bps() const {
+  double sum = 0;
+  for (const int r : gates.front())
+    for (const int k : adapters(r))
+      sum += fabric.link_capacity_Bps(fabric.nic_link_out(ranks[static_cast<size_t>(r)].node, k));
+  return sum;
+}
+
 const std::vector<CollectiveAlgorithm>& algorithms() {
   static const std::vector<CollectiveAlgorithm> all{kRing, kHierarchical, kTree, kNvls, kSharp, kDirect};
   return all;

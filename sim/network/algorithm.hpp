@@ -47,6 +47,7 @@ class Group {
   std::vector<int> chain(int domain, int first) const;  // members of a domain, beginning with `first`
   int even_size() const;                                // members of every domain, when all have as many; else 0
   size_t largest() const;                               // members of the largest domain
+  double domain_Bps() const;                            // of the adapters that the first domain sends through
 
  private:
   std::vector<int> domain_of_, adapter_, adapter_begin_;

@@ -1,5 +1,7 @@
 // Point to point: all-to-all as a message from every rank to every other; send-recv one way between two ranks, else
 // from each to the next.
+#include <algorithm>
+
 #include "network/algorithm.hpp"
 
 namespace tw::network {
@@ -14,6 +16,11 @@ FlowPlan plan(const Group& g, Operation op) {
   all.network = g.count() > 1 ? 1 : 0;
   all.nvlink = g.count() > 1 ? 0 : 1;
   if (op == Operation::all_to_all) {
+    // Every rank pays a message to every other; those inside its domain go at the same time.
+    size_t smallest = g.ranks.size();
+    for (const auto& domain : g.domains) smallest = std::min(smallest, domain.size());
+    (g.count() > 1 ? all.network : all.nvlink) =
+        static_cast<double>(g.count() > 1 ? g.ranks.size() - smallest : g.ranks.size() - 1);
     Clique everyone{{}, 1.0 / g.n()};
     for (int r = 0; r < g.n(); ++r) everyone.members.push_back(r);
     all.cliques.push_back(std::move(everyone));

@@ -29,14 +29,18 @@ Stage exchange_inside(const Group& g, double share) {
 FlowPlan along_rails(const Group& g) {
   const auto size = static_cast<size_t>(g.even_size());
   FlowPlan plan;
-  if (size > 1) plan.stages.push_back(exchange_inside(g, static_cast<double>(g.count()) / g.n()));
+  plan.tuning = "p2p";
+  if (size > 1) {
+    plan.stages.push_back(exchange_inside(g, static_cast<double>(g.count()) / g.n()));
+    plan.stages.front().nvlink = static_cast<double>(size - 1);
+  }
   Stage rails;
   for (size_t l = 0; l < size; ++l) {
     Clique rail{{}, static_cast<double>(size) / g.n()};
     for (const auto& domain : g.domains) rail.members.push_back(domain[l]);
     rails.cliques.push_back(std::move(rail));
   }
-  rails.network = 1;
+  rails.network = g.count() - 1;
   plan.stages.push_back(std::move(rails));
   return plan;
 }

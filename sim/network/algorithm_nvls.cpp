@@ -9,6 +9,7 @@ namespace {
 
 std::string refusal(const Group& g, Operation op) {
   if (!reduces_or_gathers(op) || (g.count() > 1 && op != Operation::all_reduce)) return "there is no such algorithm";
+  if (g.fabric.nvlink.island > 0) return "NVLink has no switch here";
   return g.even_size() == 0 ? kUneven : "";
 }
 
@@ -53,7 +54,7 @@ FlowPlan plan(const Group& g, Operation op) {
 }
 
 bool offered(const Group& g, Operation op, const CollectiveOptions& options) {
-  return options.nvls && op == Operation::all_reduce && g.even_size() > 0;
+  return options.nvls && op == Operation::all_reduce && refusal(g, op).empty();
 }
 
 }  // namespace

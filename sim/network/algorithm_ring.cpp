@@ -17,6 +17,7 @@ FlowPlan plan(const Group& g, Operation op) {
   const double turns = op == Operation::all_reduce ? 2 : 1;
   ring.relays = op == Operation::broadcast;  // a chain: nothing comes back to the root
   const double share = (ring.relays ? 1 : bus_factor(op, g.n())) / k;
+  ring.flows.reserve(static_cast<size_t>(k) * static_cast<size_t>(g.n()));
   for (int c = 0; c < k; ++c)
     for (int d = 0; d < domains; ++d) {
       const std::vector<int> order = g.chain(d, ring.relays && d == 0 ? 0 : g.gate(d, c));

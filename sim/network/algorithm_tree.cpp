@@ -19,6 +19,7 @@ FlowPlan plan(const Group& g, Operation) {
     up.flows.push_back({below, above, share, channel});
     down.flows.push_back({above, below, share, channel});
   };
+  for (Stage* s : {&up, &down}) s->flows.reserve(2 * static_cast<size_t>(k) * static_cast<size_t>(g.n()));
   int depth = 0;
   for (const bool second : {false, true}) {
     const std::vector<int> parents = tree_parents(g.count(), second);

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <cmath>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -44,27 +44,51 @@ const std::optional<ProtocolTuning>& row_of(const AlgorithmTuning& tuning, Proto
 struct Collectives::Built {
   const CollectiveAlgorithm* algorithm = nullptr;
   std::string tuning;
-  std::vector<LinkUse> uses;       // before the efficiency of the protocol
+  std::vector<LinkUse> uses;  // before the efficiency of the protocol
+  double slowest = 0;         // seconds of the narrowest link for each byte
+  double assumed = 0;         // the same as the library takes it
+  int narrow = -1;
   double nvlink = 0, network = 0;  // messages that follow one another
   double hops = 0;                 // cables of a message between domains: mean, of single messages the longest way
+  double reduced = 0;              // ranks of a domain whose switches reduce
 };
 
 Collectives::Collectives(const Fabric& fabric, CollectiveOptions options)
     : fabric_(fabric),
       options_(options),
       router_(fabric, options.seed),
-      speeds_(fabric.nvlink),
-      loads_(std::make_unique<LinkLoads>(fabric, router_)) {}
+      speeds_(fabric.nvlink, *options.library),
+      loads_(std::make_unique<LinkLoads>(fabric, router_)) {
+  router_.queue_pairs = options.library->queue_pairs;
+}
 Collectives::~Collectives() = default;
 
 bool Collectives::one_domain(const std::vector<Rank>& ranks) const {
   return std::all_of(ranks.begin(), ranks.end(), [&](const Rank& r) {
-    return r.node / fabric_.nodes_per_domain == ranks.front().node / fabric_.nodes_per_domain;
+    return r.node / fabric_.nodes_per_domain == ranks.front().node / fabric_.nodes_per_domain &&
+           !fabric_.over_host(r.node, r.gpu, ranks.front().node, ranks.front().gpu);
   });
 }
 
+double Collectives::round_s(const std::vector<std::vector<Rank>>& groups) {
+  const ProtocolTuning& c = tuning("p2p", Protocol::simple);
+  double longest_s = c.nvlink.value();
+  for (const auto& ranks : groups) {
+    const Group g(fabric_, ranks);
+    for (int r = 0; r < g.n(); ++r) {
+      const int next = (r + 1) % g.n();
+      if (g.domain_of(r) == g.domain_of(next) || g.adapters(r).empty() || g.adapters(next).empty()) continue;
+      const int hops = router_.hops(ranks[static_cast<size_t>(r)].node, g.adapters(r)[0],
+                                    ranks[static_cast<size_t>(next)].node, g.adapters(next)[0]);
+      longest_s = std::max(longest_s, c.network.value() + hops * fabric_.hop_latency_s);
+    }
+  }
+  return longest_s;
+}
+
 double Collectives::domain_time_s(Operation operation, int ranks, double bytes) const {
-  return speeds_.time_s(operation, ranks, bytes, options_.domain_floor_s);
+  const double floor_s = options_.domain_floor_s < 0 && !fabric_.nvlink.host_calls ? 0 : options_.domain_floor_s;
+  return speeds_.time_s(operation, ranks, bytes, floor_s);
 }
 
 const AlgorithmTuning& Collectives::tuning(const std::string& row) const {
@@ -83,7 +107,8 @@ const ProtocolTuning& Collectives::tuning(const std::string& row, Protocol proto
 // Measured bus bandwidth inside a domain stands below the line rate: NVLink bytes are counted up by that.
 NvlinkCost Collectives::nvlink_cost(Operation op, int ranks) const {
   const int together = std::min(ranks, fabric_.gpus * fabric_.nodes_per_domain);
-  return {1 / speeds_.efficiency(op, together), 1 / options_.library->nvls_efficiency};
+  const double own = fabric_.nvlink.multicast_efficiency;
+  return {1 / speeds_.efficiency(op, together), 1 / (own > 0 ? own : options_.library->nvls_efficiency)};
 }
 
 const CollectiveAlgorithm& Collectives::named_algorithm(const std::vector<const Group*>& groups, Operation op) const {
@@ -123,43 +148,61 @@ Collectives::Built Collectives::build(Operation op, const std::vector<Group>& gr
     loads_ = std::make_unique<LinkLoads>(fabric_, router_);
     throw;
   }
+  for (const LinkUse& use : built.uses) {
+    const double t = use.weight / fabric_.link_capacity_Bps(use.link);
+    if (t > built.slowest * (1 + 1e-9)) built.narrow = use.link;  // of equal ones the first
+    built.slowest = std::max(built.slowest, t);
+  }
+  if (options_.algorithm == "auto" && options_.library->algorithms.count(built.tuning) == 0) {
+    built.algorithm = nullptr;  // the library does not have it
+    return built;
+  }
+  const AlgorithmTuning& rows = tuning(built.tuning);
+  if (rows.parallel > 0) {
+    built.nvlink = std::ceil(built.nvlink / rows.parallel);
+    built.network = std::ceil(built.network / rows.parallel);
+  }
+  built.assumed = built.slowest;
+  if (rows.assumed_load > 0 && groups.front().count() > 2)
+    built.assumed = std::max(built.slowest, rows.assumed_load / groups.front().domain_Bps());
+  built.reduced = algorithm.uses_switches ? static_cast<double>(groups.front().largest()) : 0;
   return built;
 }
 
-CollectiveCost Collectives::finished(Operation op, int ranks, double bytes, const Built& built) const {
-  CollectiveCost best;
-  double slowest = 0;
-  int narrow = -1;
-  for (const LinkUse& use : built.uses) {
-    const double t = use.weight / fabric_.link_capacity_Bps(use.link);
-    if (t > slowest * (1 + 1e-9)) narrow = use.link;  // of equal ones the first
-    slowest = std::max(slowest, t);
-  }
+// Every protocol that the library has for the algorithm.
+void Collectives::consider(double bytes, const Built& built, std::vector<Considered>& all) const {
   const AlgorithmTuning& rows = tuning(built.tuning);
-  double efficiency = 1;
+  bool any = false;
   for (const auto& [name, protocol] : Choices<Protocol>::table()) {
     if (protocol == Protocol::automatic || (options_.protocol != Protocol::automatic && options_.protocol != protocol))
       continue;
     const auto& c = row_of(rows, protocol);
     if (!c) continue;
-    const double latency_s = c->base.value() + built.nvlink * c->nvlink.value() +
-                             built.network * (c->network.value() + built.hops * fabric_.hop_latency_s);
-    const double time_s = latency_s + bytes * slowest / c->efficiency;
-    if (best.ranks != 0 && time_s >= best.time_s) continue;
-    best.ranks = ranks;
-    best.time_s = time_s;
-    best.protocol = protocol;
-    best.load.latency_s = latency_s;
-    efficiency = c->efficiency;
+    const double latency_s = latency_of(*c, built);
+    all.push_back({built.algorithm->name, protocol, latency_s + bytes * built.slowest / c->efficiency,
+                   latency_s + bytes * built.assumed / c->efficiency, ""});
+    any = true;
   }
-  if (best.ranks == 0) tuning(built.tuning, options_.protocol);  // throws
-  best.operation = op;
-  best.algorithm = built.algorithm->name;
-  best.bytes = bytes;
-  best.load.uses = built.uses;
-  for (LinkUse& use : best.load.uses) use.weight /= efficiency;
-  if (narrow >= 0) best.bottleneck = fabric_.link_class(narrow);
-  return best;
+  if (!any) tuning(built.tuning, options_.protocol);  // throws
+}
+
+double Collectives::latency_of(const ProtocolTuning& c, const Built& built) const {
+  return c.base.value() + built.nvlink * c.nvlink.value() + built.reduced * c.per_rank.value() +
+         built.network * (c.network.value() + built.hops * fabric_.hop_latency_s);
+}
+
+CollectiveCost Collectives::finished(double bytes, const Built& built, const Considered& chosen) const {
+  CollectiveCost cost;
+  const ProtocolTuning& c = tuning(built.tuning, chosen.protocol);
+  cost.algorithm = chosen.algorithm;
+  cost.protocol = chosen.protocol;
+  cost.bytes = bytes;
+  cost.time_s = chosen.time_s;
+  cost.load.latency_s = latency_of(c, built);
+  cost.load.uses = built.uses;
+  for (LinkUse& use : cost.load.uses) use.weight /= c.efficiency;
+  if (built.narrow >= 0) cost.bottleneck = fabric_.link_class(built.narrow);
+  return cost;
 }
 
 // `measured`: the speeds of the domain stand for all algorithms that send from rank to rank.
@@ -219,6 +262,37 @@ double Collectives::bound_s(Operation op, const std::vector<Group>& groups, doub
   return bound;
 }
 
+// The way that the library takes for the fastest: `best`, when it has a time, or one of `built`.
+CollectiveCost Collectives::chosen(double bytes, const std::vector<Built>& built, CollectiveCost best) const {
+  std::vector<Considered> all;
+  if (best.inside_domain) all.push_back({best.algorithm, Protocol::automatic, best.time_s, best.time_s, ""});
+  const Built* taken = nullptr;
+  size_t least = 0;
+  for (const Built& b : built) {
+    const size_t before = all.size();
+    consider(bytes, b, all);
+    for (size_t i = before; i < all.size(); ++i)
+      if (i == 0 || all[i].assumed_s < all[least].assumed_s) {
+        least = i;
+        taken = &b;
+      }
+  }
+  if (taken != nullptr) best = finished(bytes, *taken, all[least]);
+  if (options_.explain) best.considered = std::move(all);
+  return best;
+}
+
+// Algorithms that cannot run, and why.
+void Collectives::add_refusals(const std::vector<Group>& groups, Operation op, std::vector<Considered>& all) const {
+  for (const CollectiveAlgorithm& a : *options_.known) {
+    if (std::any_of(all.begin(), all.end(), [&](const Considered& c) { return c.algorithm == a.name; })) continue;
+    std::string why;
+    for (const Group& g : groups)
+      if (why.empty()) why = a.refusal(g, op);
+    all.push_back({a.name, Protocol::automatic, 0, 0, why.empty() ? "it is not offered without being named" : why});
+  }
+}
+
 CollectiveCost Collectives::cost(Operation op, const std::vector<Rank>& ranks, double bytes) {
   return cost(op, std::vector<std::vector<Rank>>{ranks}, bytes);
 }
@@ -240,26 +314,27 @@ std::vector<CollectiveCost> Collectives::costs(Operation op, const std::vector<s
     for (const auto& ranks : groups) sets.emplace_back(fabric_, ranks);
   std::vector<Built> built;
   if (n > 1 && !(closed_form && options_.algorithm != "auto"))
-    for (const CollectiveAlgorithm* a : candidates(op, sets, closed_form)) built.push_back(build(op, sets, *a));
+    for (const CollectiveAlgorithm* a : candidates(op, sets, closed_form)) {
+      Built b = build(op, sets, *a);
+      if (b.algorithm != nullptr) built.push_back(std::move(b));
+    }
   const auto may = [&](bool allowed, const char* name) { return allowed || options_.algorithm == name; };
   const bool in_network = op == Operation::all_reduce && (may(options_.nvls, "nvls") || may(options_.sharp, "sharp"));
   const double bound_per_byte = n < 2 ? 0 : bound_s(op, sets, 1, in_network);
   std::vector<CollectiveCost> out;
   for (const double bytes : sizes) {
     CollectiveCost best;
-    best.operation = op;
     best.bytes = bytes;
     if (closed_form) {
-      best.ranks = n;
       best.inside_domain = true;
       best.algorithm = measured_as(op);
       best.time_s = best.load.latency_s = domain_time_s(op, n, bytes);
       if (n > 1) best.bottleneck = "NVLink";
     }
-    for (const Built& b : built) {
-      CollectiveCost c = finished(op, n, bytes, b);
-      if (best.ranks == 0 || c.time_s < best.time_s) best = std::move(c);
-    }
+    best = chosen(bytes, built, std::move(best));
+    best.operation = op;
+    best.ranks = n;
+    if (options_.explain) add_refusals(sets, op, best.considered);
     best.bound_s = bound_per_byte * bytes;
     out.push_back(std::move(best));
   }

@@ -18,12 +18,23 @@ namespace tw::network {
 struct CollectiveOptions {
   std::string algorithm = "auto";
   Protocol protocol = Protocol::automatic;
-  bool nvls = false;           // NVLink multicast may be used
-  bool sharp = false;          // reduction in the switches may be used
-  double domain_floor_s = -1;  // see DomainSpeeds::time_s
-  uint64_t seed = 1;           // of ECMP hashing
+  bool nvls = false;   // NVLink multicast may be used
+  bool sharp = false;  // reduction in the switches may be used
+  double domain_floor_s =
+      -1;                // of calls inside a domain; < 0: as measured where hosts issue them one by one, else none
+  uint64_t seed = 1;     // of ECMP hashing
+  bool explain = false;  // keep what was considered
   const CollectiveLibrary* library = &default_library();
   const std::vector<CollectiveAlgorithm>* known = &algorithms();
+};
+
+// One way to run it, as the choice saw it.
+struct Considered {
+  std::string algorithm;
+  Protocol protocol = Protocol::simple;
+  double time_s = 0;     // alone
+  double assumed_s = 0;  // what the library takes it to need: the least is chosen
+  std::string refusal;   // why it cannot run; then there are no times
 };
 
 struct CollectiveCost {
@@ -37,6 +48,7 @@ struct CollectiveCost {
   double time_s = 0;           // alone
   double bound_s = 0;          // no algorithm of this kind can be faster on these links
   std::string bottleneck;      // "NIC", "leaf-spine", "NVLink", ...
+  std::vector<Considered> considered;  // with CollectiveOptions::explain
   double bus_bandwidth_Bps() const { return time_s > 0 ? bus_factor(operation, ranks) * bytes / time_s : 0; }
 };
 
@@ -64,6 +76,10 @@ class Collectives {
 
   // Do all ranks share one NVLink domain?
   bool one_domain(const std::vector<Rank>& ranks) const;
+
+  // Latency of one round of a ring of send-recv (ring attention, a pipeline) with Simple: of the NVLink domain that all
+  // groups stay inside, else of the longest way between two neighbours.
+  double round_s(const std::vector<std::vector<Rank>>& groups);
   double domain_time_s(Operation operation, int ranks, double bytes) const;
   const Fabric& fabric() const { return fabric_; }
   Router& router() { return router_; }
@@ -79,7 +95,11 @@ class Collectives {
  private:
   struct Built;
   Built build(Operation operation, const std::vector<Group>& groups, const CollectiveAlgorithm& algorithm);
-  CollectiveCost finished(Operation operation, int ranks, double bytes, const Built& built) const;
+  void consider(double bytes, const Built& built, std::vector<Considered>& all) const;
+  CollectiveCost finished(double bytes, const Built& built, const Considered& chosen) const;
+  CollectiveCost chosen(double bytes, const std::vector<Built>& built, CollectiveCost best) const;
+  double latency_of(const ProtocolTuning& protocol, const Built& built) const;
+  void add_refusals(const std::vector<Group>& groups, Operation operation, std::vector<Considered>& all) const;
   std::vector<const CollectiveAlgorithm*> candidates(Operation operation, const std::vector<Group>& groups,
                                                      bool measured) const;
   double bound_s(Operation operation, const std::vector<Group>& groups, double bytes, bool in_network) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace tw::network {
 namespace {
@@ -48,7 +49,17 @@ double bus_factor(Operation operation, int ranks) {
   return 1;
 }
 
-DomainSpeeds::DomainSpeeds(const NvlinkDomain& domain) : line_Bps_(domain.bandwidth.value()) {
+namespace {
+
+const AlgorithmTuning* row_for(const CollectiveLibrary& library, Operation o) {
+  const auto it = library.algorithms.find(o == Operation::all_to_all || o == Operation::send_recv ? "p2p" : "ring");
+  return it == library.algorithms.end() ? nullptr : &it->second;
+}
+
+}  // namespace
+
+DomainSpeeds::DomainSpeeds(const NvlinkDomain& domain, const CollectiveLibrary& library)
+    : line_Bps_(domain.bandwidth.value()), library_(library) {
   std::array<std::vector<Speed>, 6> own;
   for (const auto& [name, operation] : Choices<Operation>::table())
     for (const DomainCollective& c : domain.collectives)
@@ -67,7 +78,15 @@ DomainSpeeds::Speed DomainSpeeds::at(Operation operation, int ranks) const {
   if (list.empty()) return {0, 0, line_Bps_, 0};
   const double x = std::log2(static_cast<double>(ranks));
   if (x <= list.front().log2_ranks) return list.front();
-  if (x >= list.back().log2_ranks) return list.back();
+  if (x >= list.back().log2_ranks) {
+    Speed s = list.back();
+    const AlgorithmTuning* row = row_for(library_, operation);
+    const double more =
+        rounds(operation, ranks) - rounds(operation, static_cast<int>(std::lround(std::exp2(s.log2_ranks))));
+    if (row != nullptr && row->simple && more > 0)
+      s.half_bytes += more * row->simple->nvlink.value() * s.bandwidth_Bps / bus_factor(operation, ranks);
+    return s;
+  }
   size_t i = 1;
   while (list[i].log2_ranks < x) ++i;
   const Speed &a = list[i - 1], &b = list[i];
@@ -76,13 +95,34 @@ DomainSpeeds::Speed DomainSpeeds::at(Operation operation, int ranks) const {
   return {x, mix(a.floor_s, b.floor_s), mix(a.bandwidth_Bps, b.bandwidth_Bps), mix(a.half_bytes, b.half_bytes)};
 }
 
+// Messages that follow one another.
+double DomainSpeeds::rounds(Operation operation, int ranks) const {
+  const AlgorithmTuning* row = row_for(library_, operation);
+  if (operation == Operation::send_recv) return 1;
+  if (operation == Operation::all_to_all)
+    return row != nullptr && row->parallel > 0 ? std::ceil((ranks - 1.0) / row->parallel) : 1;
+  return (operation == Operation::all_reduce ? 2 : 1) * (ranks - 1.0);
+}
+
+double DomainSpeeds::low_latency_s(Operation operation, int ranks, double bytes, double bus_Bps) const {
+  double least = std::numeric_limits<double>::infinity();
+  const AlgorithmTuning* row = row_for(library_, operation);
+  if (row == nullptr) return least;
+  for (const auto* c : {&row->ll, &row->ll128})
+    if (*c)
+      least = std::min(least, (*c)->base.value() + rounds(operation, ranks) * (*c)->nvlink.value() +
+                                  bus_factor(operation, ranks) * bytes / bus_Bps / (*c)->efficiency);
+  return least;
+}
+
 double DomainSpeeds::time_s(Operation operation, int ranks, double bytes, double floor_s) const {
   if (ranks < 2) return 0;
   const Speed s = at(operation, ranks);
   // Measured on the links the profile was made with; a slower link, as in a what-if, bounds it.
   const double bandwidth_Bps = std::min(s.bandwidth_Bps, line_Bps_);
   const double moving_s = bus_factor(operation, ranks) * (bytes + s.half_bytes) / bandwidth_Bps;
-  return std::max(floor_s >= 0 ? floor_s : s.floor_s, bytes > 0 ? moving_s : 0);
+  const double sent_s = std::min(moving_s, low_latency_s(operation, ranks, bytes, bandwidth_Bps));
+  return std::max(floor_s >= 0 ? floor_s : s.floor_s, bytes > 0 ? sent_s : 0);
 }
 
 double DomainSpeeds::efficiency(Operation operation, int ranks) const {

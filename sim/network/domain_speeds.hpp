@@ -6,6 +6,7 @@
 
 #include "hardware/nvlink.hpp"
 #include "network/collective_types.hpp"
+#include "workload/collective_library.hpp"
 
 namespace tw::network {
 
@@ -16,14 +17,16 @@ double bus_factor(Operation operation, int ranks);
 // The measured speeds of a domain, ready for the hot path. Between measured numbers of ranks floor, bus bandwidth and
 // half size are interpolated linearly in log2(ranks), outside they are held. An operation that was not measured takes
 // the speeds of a related one (reduce-scatter and all-gather of each other, broadcast of all-gather, send-recv of
-// all-to-all), then the bandwidth bound.
+// all-to-all), then the bandwidth bound. More ranks than were measured have more rounds, each with the latency that the
+// library's table gives it.
 class DomainSpeeds {
  public:
-  explicit DomainSpeeds(const NvlinkDomain& domain);
+  explicit DomainSpeeds(const NvlinkDomain& domain, const CollectiveLibrary& library = default_library());
 
-  // t = max(floor, factor * (bytes + half_size) / bus_bandwidth); `bytes` is the full buffer of a rank. Zero for fewer
-  // than two ranks. With `floor_s` >= 0 that is taken in place of the measured floor, which holds the host's launch:
-  // a CUDA graph has a lower one.
+  // t = max(floor, factor * (bytes + half_size) / bus_bandwidth), or less where a protocol of low latency gets small
+  // buffers through earlier; `bytes` is the full buffer of a rank. Zero for fewer than two ranks. With `floor_s` >= 0
+  // that is taken in place of the measured floor, which holds the launch from the laboratory's host: calls that are
+  // issued ahead have a lower one.
   double time_s(Operation operation, int ranks, double bytes, double floor_s = -1) const;
 
   bool measured(Operation operation) const { return !measured_[static_cast<size_t>(operation)].empty(); }
@@ -36,7 +39,10 @@ class DomainSpeeds {
     double log2_ranks = 0, floor_s = 0, bandwidth_Bps = 0, half_bytes = 0;
   };
   Speed at(Operation operation, int ranks) const;
+  double rounds(Operation operation, int ranks) const;
+  double low_latency_s(Operation operation, int ranks, double bytes, double bus_Bps) const;
   double line_Bps_;
+  const CollectiveLibrary& library_;
   std::array<std::vector<Speed>, 6> measured_;  // by operation, in order of ranks
 };
 

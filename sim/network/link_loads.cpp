@@ -48,6 +48,7 @@ void LinkLoads::add_flow(const Group& group, const Flow& flow, const NvlinkCost&
       const int node = group.ranks[static_cast<size_t>(rank)].node;
       const double part = flow.share / static_cast<double>(own.size());
       add(down_ ? fabric_.nic_link_in(node, k) : fabric_.nic_link_out(node, k), part);
+      add_host(group.ranks[static_cast<size_t>(rank)], !down_, part);
       double& stream = reductions_[key_of(fabric_.nic_switch(node, k), flow.channel)];
       stream = std::max(stream, part);
     }
@@ -60,18 +61,23 @@ void LinkLoads::add_flow(const Group& group, const Flow& flow, const NvlinkCost&
     return;
   }
   if (group.domain_of(flow.from) == group.domain_of(flow.to))
-    return add_over_nvlink(group, flow.from, flow.to, flow.share * nvlink.flow);
+    return add_over_nvlink(group, flow.from, flow.to, flow.share, nvlink.flow);
   const int out = flow.via < 0 ? flow.from : flow.via;
-  if (out != flow.from) add_over_nvlink(group, flow.from, out, flow.share * nvlink.flow);
+  if (out != flow.from) add_over_nvlink(group, flow.from, out, flow.share, nvlink.flow);
   adapters_of(out);
   adapters_of(flow.to);
   add_between(group, out, flow.to, flow.share);
 }
 
-void LinkLoads::add_over_nvlink(const Group& group, int a, int b, double share) {
+void LinkLoads::add_over_nvlink(const Group& group, int a, int b, double share, double nvlink) {
   const Rank &from = group.ranks[static_cast<size_t>(a)], &to = group.ranks[static_cast<size_t>(b)];
-  add(fabric_.nvlink_out(from.node, from.gpu), share);
-  add(fabric_.nvlink_in(to.node, to.gpu), share);
+  if (fabric_.over_host(from.node, from.gpu, to.node, to.gpu)) {
+    add_host(from, true, share);
+    add_host(to, false, share);
+    return;
+  }
+  add(fabric_.nvlink_out(from.node, from.gpu), share * nvlink);
+  add(fabric_.nvlink_in(to.node, to.gpu), share * nvlink);
 }
 
 void LinkLoads::add_between(const Group& group, int a, int b, double share) {
@@ -79,6 +85,8 @@ void LinkLoads::add_between(const Group& group, int a, int b, double share) {
   const Group::Adapters mine = group.adapters(a), theirs = group.adapters(b);
   const size_t lanes = std::max(mine.size(), theirs.size());
   const double part = share / static_cast<double>(lanes);
+  add_host(group.ranks[static_cast<size_t>(a)], true, share);
+  add_host(group.ranks[static_cast<size_t>(b)], false, share);
   for (size_t i = 0; i < lanes; ++i) {
     if (router_.policy == RoutingPolicy::adaptive) {
       add(fabric_.nic_link_out(from, mine[i]), part);
@@ -103,21 +111,33 @@ void LinkLoads::add_clique(const Group& group, const Clique& clique, double nvli
         if (a != b) add_flow(group, {a, b, clique.share}, {nvlink, 1});
     return;
   }
-  // The same flows summed by switch, since n^2 of them would be too many.
-  std::vector<double> in_domain(static_cast<size_t>(group.count()), 0);
-  bool one = true;
-  for (const int r : members) {
-    ++in_domain[static_cast<size_t>(group.domain_of(r))];
-    one = one && group.domain_of(r) == group.domain_of(members.front());
+  const bool one = std::all_of(members.begin(), members.end(),
+                               [&](int r) { return group.domain_of(r) == group.domain_of(members.front()); });
+  if (one && fabric_.nvlink.island > 0) {
+    for (const int a : members)
+      for (const int b : members)
+        if (a != b) add_over_nvlink(group, a, b, clique.share, nvlink);
+    return;
   }
+  // The same flows summed by switch, since n^2 of them would be too many.
+  std::vector<double> in_domain(one ? 0 : static_cast<size_t>(group.count()), 0);
+  if (!one)
+    for (const int r : members) ++in_domain[static_cast<size_t>(group.domain_of(r))];
   std::vector<Attached> attached;
   for (const int r : members) {
     const Rank& rank = group.ranks[static_cast<size_t>(r)];
     const int domain = group.domain_of(r);
-    const double near = in_domain[static_cast<size_t>(domain)] - 1, far = n - in_domain[static_cast<size_t>(domain)];
-    if (near > 0) {
+    const double near = (one ? n : in_domain[static_cast<size_t>(domain)]) - 1, far = n - 1 - near;
+    if (near > 0 && fabric_.nvlink.island > 0) {
+      for (const int other : members)
+        if (other != r && group.domain_of(other) == domain) add_over_nvlink(group, r, other, clique.share, nvlink);
+    } else if (near > 0) {
       add(fabric_.nvlink_out(rank.node, rank.gpu), near * clique.share * nvlink);
       add(fabric_.nvlink_in(rank.node, rank.gpu), near * clique.share * nvlink);
+    }
+    if (far > 0) {
+      add_host(rank, true, far * clique.share);
+      add_host(rank, false, far * clique.share);
     }
     if (one) continue;
     const Group::Adapters own = group.adapters(r);

@@ -39,7 +39,11 @@ class LinkLoads {
     x += bytes;
   }
   void add_flow(const Group& group, const Flow& flow, const NvlinkCost& nvlink);
-  void add_over_nvlink(const Group& group, int from, int to, double share);
+  void add_over_nvlink(const Group& group, int from, int to, double share, double nvlink);
+  void add_host(const Rank& rank, bool out, double share) {
+    if (fabric_.host_Bps > 0)
+      add(out ? fabric_.host_out(rank.node, rank.gpu) : fabric_.host_in(rank.node, rank.gpu), share);
+  }
   void add_between(const Group& group, int from, int to, double share);
   void add_clique(const Group& group, const Clique& clique, double nvlink);
   struct Attached {

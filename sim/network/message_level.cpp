@@ -21,6 +21,7 @@ struct Transfer {
   int load_class = 0, channel = 0;
   double share = 1;
   std::vector<int> from, to;
+  int turn_after = -1;  // transfer of the same sender that must have arrived
 };
 
 struct Played {
@@ -33,15 +34,24 @@ struct Played {
 
 class Programmer {
  public:
-  Programmer(const Fabric& fabric, const Group& group, const ProtocolTuning& tuning, const NvlinkCost& nvlink)
-      : fabric_(fabric), group_(group), tuning_(tuning), nvlink_(nvlink), router_(fabric), loads_(fabric, router_) {
+  Programmer(const Fabric& fabric, const Group& group, const ProtocolTuning& tuning, int parallel,
+             const NvlinkCost& nvlink)
+      : fabric_(fabric),
+        group_(group),
+        tuning_(tuning),
+        parallel_(static_cast<size_t>(parallel)),
+        nvlink_(nvlink),
+        router_(fabric),
+        loads_(fabric, router_) {
     program.begin_s = tuning.base.value();
   }
 
   Played stage(const Stage& stage) {
     Played played;
     played.relays = stage.relays;
-    played.rounds = stage.relays ? 1 : std::max(1, static_cast<int>(stage.nvlink + stage.network));
+    // Members of a clique send to the others in turn, not in rounds.
+    const bool in_rounds = !stage.relays && !stage.flows.empty();
+    played.rounds = in_rounds ? std::max(1, static_cast<int>(stage.nvlink + stage.network)) : 1;
     std::map<int, std::vector<Flow>> streams;
     for (const Flow& f : stage.flows) {
       if (f.from == kReduction || f.to == kReduction)
@@ -51,9 +61,12 @@ class Programmer {
     }
     for (const auto& [channel, flows] : streams) add(played, flows);
     for (const Clique& c : stage.cliques)
-      for (const int a : c.members)
-        for (const int b : c.members)
-          if (a != b) add(played, {{a, b, c.share}});
+      for (size_t a = 0; a < c.members.size(); ++a)
+        for (size_t i = 1; i < c.members.size(); ++i) {
+          add(played, {{c.members[a], c.members[(a + i) % c.members.size()], c.share}});
+          if (parallel_ > 0 && i > parallel_)
+            played.transfers.back().turn_after = static_cast<int>(played.transfers.size() - 1 - parallel_);
+        }
     return played;
   }
 
@@ -75,6 +88,7 @@ class Programmer {
             after(now.last[i], round[i]);  // and the link is free of the last chunk
             continue;
           }
+          if (t.turn_after >= 0) after(round[static_cast<size_t>(t.turn_after)], round[i]);
           if (!before.empty()) after(before[s][i], round[i]);
           for (const int end : t.from)
             for (size_t earlier = s; earlier-- > 0;) {
@@ -152,6 +166,7 @@ class Programmer {
   const Fabric& fabric_;
   const Group& group_;
   const ProtocolTuning& tuning_;
+  size_t parallel_;  // messages of a rank on their way at a time; 0: all
   NvlinkCost nvlink_;
   Router router_;
   LinkLoads loads_;
@@ -171,7 +186,7 @@ MessageProgram message_program(const Fabric& fabric, Operation op, const std::ve
   const Collectives collectives(fabric, named);
   const FlowPlan plan = collectives.named_algorithm({&group}, op).plan(group, op);
   const ProtocolTuning& tuning = collectives.tuning(plan.tuning, named.protocol);
-  Programmer p(fabric, group, tuning, collectives.nvlink_cost(op, group.n()));
+  Programmer p(fabric, group, tuning, collectives.tuning(plan.tuning).parallel, collectives.nvlink_cost(op, group.n()));
   std::vector<Played> stages;
   for (const Stage& s : plan.stages) stages.push_back(p.stage(s));
   // Rounds are pieces already; what passes several stages, or is passed on, is cut up.

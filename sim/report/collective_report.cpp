@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -27,20 +28,38 @@ std::string algorithm_of(const CollectiveCost& c) {
   return c.inside_domain ? "measured" : c.algorithm;
 }
 
+json choices_json(const CollectiveCost& c) {
+  json list = json::array();
+  for (const network::Considered& k : c.considered) {
+    if (!k.refusal.empty()) {
+      list.push_back({{"algorithm", k.algorithm}, {"refused", k.refusal}});
+      continue;
+    }
+    list.push_back(
+        {{"algorithm", k.algorithm},
+         {"protocol", k.protocol == network::Protocol::automatic ? json(nullptr) : json(choice_name(k.protocol))},
+         {"time_s", k.time_s},
+         {"assumed_s", k.assumed_s}});
+  }
+  return list;
+}
+
 json json_of(const CollectiveCost& c, int level) {
-  return {{"op", choice_name(c.operation)},
-          {"bytes", c.bytes},
-          {"ranks", c.ranks},
-          {"algorithm", c.algorithm},
-          {"time_s", c.time_s},
-          {"busbw_Bps", c.bus_bandwidth_Bps()},
-          {"bound_s", c.bound_s},
-          {"bottleneck", c.bottleneck},
-          {"protocol", c.inside_domain ? json(nullptr) : json(choice_name(c.protocol))},
-          {"algbw_Bps", algorithm_bandwidth_Bps(c)},
-          {"latency_s", c.inside_domain ? json(nullptr) : json(c.load.latency_s)},
-          {"bound_ratio", bound_ratio(c)},
-          {"level", level}};
+  json answer = {{"op", choice_name(c.operation)},
+                 {"bytes", c.bytes},
+                 {"ranks", c.ranks},
+                 {"algorithm", c.algorithm},
+                 {"time_s", c.time_s},
+                 {"busbw_Bps", c.bus_bandwidth_Bps()},
+                 {"bound_s", c.bound_s},
+                 {"bottleneck", c.bottleneck},
+                 {"protocol", c.inside_domain ? json(nullptr) : json(choice_name(c.protocol))},
+                 {"algbw_Bps", algorithm_bandwidth_Bps(c)},
+                 {"latency_s", c.inside_domain ? json(nullptr) : json(c.load.latency_s)},
+                 {"bound_ratio", bound_ratio(c)},
+                 {"level", level}};
+  if (!c.considered.empty()) answer["considered"] = choices_json(c);
+  return answer;
 }
 
 }  // namespace
@@ -62,12 +81,35 @@ std::string collective_text(const CollectiveCost& cost) {
     out += fmt::format("  {:<16} {}\n", name, value);
   };
   add("time", time_text(cost.time_s));
-  add("algorithm", cost.inside_domain
-                       ? cost.algorithm + ", as measured inside one NVLink domain"
-                       : fmt::format("{}, protocol {}", cost.algorithm, choice_name(cost.protocol)));
+  add("algorithm", cost.inside_domain ? cost.algorithm + ", as measured inside one NVLink domain"
+                                      : fmt::format("{}, protocol {}", cost.algorithm, choice_name(cost.protocol)));
   add("bus bandwidth", bytes_text(cost.bus_bandwidth_Bps()) + "/s");
   add("bound", fmt::format("{}, {:.2f} times of which are taken", time_text(cost.bound_s), bound_ratio(cost)));
   add("bottleneck", cost.bottleneck);
+  return out;
+}
+
+std::string choice_text(const CollectiveCost& cost) {
+  std::vector<network::Considered> all = cost.considered;
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+    if (a.refusal.empty() != b.refusal.empty()) return a.refusal.empty();
+    return a.assumed_s < b.assumed_s;
+  });
+  std::string out =
+      fmt::format("choice for {}: the least of what the library takes each to need\n", bytes_text(cost.bytes));
+  for (const network::Considered& k : all) {
+    if (!k.refusal.empty()) {
+      out += fmt::format("  {:<14} {:<8} no: {}\n", k.algorithm, "", k.refusal);
+      continue;
+    }
+    const bool measured = k.protocol == network::Protocol::automatic;
+    const std::string why =
+        k.assumed_s > k.time_s * (1 + 1e-9)
+            ? fmt::format("  (would take {}: the library's model is more careful)", time_text(k.time_s))
+            : "";
+    out += fmt::format("  {:<14} {:<8} {}{}\n", k.algorithm, measured ? "measured" : choice_name(k.protocol),
+                       time_text(k.assumed_s), why);
+  }
   return out;
 }
 

@@ -14,6 +14,8 @@ std::string collective_json(const network::CollectiveCost& cost, int level);
 std::string collectives_json(const std::vector<network::CollectiveCost>& costs, int level);  // an array of them
 
 std::string collective_text(const network::CollectiveCost& cost);  // one size, in words
+// What was considered for one size, fastest in the library's eyes first, and what cannot run.
+std::string choice_text(const network::CollectiveCost& cost);
 // Bandwidths in GB/s of 1e9 bytes, times in microseconds, as nccl-tests prints them.
 std::string collectives_table(const std::string& cluster, const std::vector<network::CollectiveCost>& costs);
 std::string collectives_csv(const std::vector<network::CollectiveCost>& costs);

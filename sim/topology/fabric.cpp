@@ -30,8 +30,8 @@ const char* cable_kind_name(CableKind kind) {
 
 std::string Fabric::link_name(int link) const {
   if (link >= cable_links()) {
-    const int gpu = (link - cable_links()) / 2;
-    return fmt::format("node-{} GPU {} NVLink {}", gpu / gpus, gpu % gpus,
+    const int gpu = (link - cable_links()) / 2 % (node_count * gpus);
+    return fmt::format("node-{} GPU {} {} {}", gpu / gpus, gpu % gpus, link_class(link),
                        (link - cable_links()) % 2 == 0 ? "out" : "in");
   }
   const Cable& c = cables[static_cast<size_t>(link / 2)];
@@ -41,6 +41,7 @@ std::string Fabric::link_name(int link) const {
 }
 
 const char* Fabric::link_class(int link) const {
+  if (link >= host_links()) return "PCIe";
   return link >= cable_links() ? "NVLink" : cable_kind_name(cables[static_cast<size_t>(link / 2)].kind);
 }
 
@@ -72,6 +73,7 @@ FabricBuilder::FabricBuilder(const Cluster& c) : cluster(c) {
   fabric.nics = c.node.nics;
   fabric.gpus = c.node.gpus;
   fabric.nvlink_Bps = c.node.nvlink.bandwidth.value();
+  fabric.host_Bps = c.node.accelerator.host_bandwidth.value();
   fabric.hop_latency_s = c.fabric.hop_latency.value();
   fabric.routing = c.fabric.routing;
 }
@@ -174,6 +176,9 @@ FabricBuilder generate(const Cluster& cluster) {
             suggest(cluster.fabric.kind, known));
     return b;
   }
+  if (cluster.node.nvlink.island > 0 && !(cluster.node.accelerator.host_bandwidth.value() > 0))
+    b.fault("/node/accelerator/host_bandwidth", "accelerators that NVLink does not join need a PCIe link",
+            "such as \"53 GB/s\"");
   Fabric& f = b.fabric;
   f.node_count = cluster.nodes();
   if (f.node_count < 1 || f.node_count > 200000) {

@@ -34,7 +34,7 @@ struct Cable {
 };
 
 // Vertices 0 .. nodes-1 are the nodes. Link 2c is cable c from its end a to its end b, link 2c + 1 the way back; after
-// the cables come two NVLink links per accelerator: out and in.
+// the cables come two NVLink links per accelerator, out and in, then two of its PCIe link.
 class Fabric {
  public:
   std::vector<FabricVertex> vertices;
@@ -46,6 +46,7 @@ class Fabric {
   int gpus = 0;              // per node
   int nodes_per_domain = 1;  // nodes that share one NVLink domain
   double nvlink_Bps = 0;     // per accelerator and direction
+  double host_Bps = 0;       // the same of its PCIe link; 0: no limit
   double hop_latency_s = 0;
   RoutingPolicy routing = RoutingPolicy::adaptive;
   std::string cluster_name;
@@ -53,14 +54,22 @@ class Fabric {
   NvlinkDomain nvlink;
 
   int cable_links() const { return 2 * static_cast<int>(cables.size()); }
-  int link_count() const { return cable_links() + 2 * node_count * gpus; }
+  int host_links() const { return cable_links() + 2 * node_count * gpus; }  // first of the PCIe links
+  int link_count() const { return host_links() + 2 * node_count * gpus; }
   int link(int cable, int from_vertex) const {
     return 2 * cable + (cables[static_cast<size_t>(cable)].a == from_vertex ? 0 : 1);
   }
   int nvlink_out(int node, int gpu) const { return cable_links() + 2 * (node * gpus + gpu); }
   int nvlink_in(int node, int gpu) const { return nvlink_out(node, gpu) + 1; }
+  int host_out(int node, int gpu) const { return host_links() + 2 * (node * gpus + gpu); }
+  int host_in(int node, int gpu) const { return host_out(node, gpu) + 1; }
+  // Accelerators of one node that NVLink does not join?
+  bool over_host(int node_a, int gpu_a, int node_b, int gpu_b) const {
+    return nvlink.island > 0 && node_a == node_b && gpu_a / nvlink.island != gpu_b / nvlink.island;
+  }
   double link_capacity_Bps(int link) const {
-    return link < cable_links() ? cables[static_cast<size_t>(link / 2)].capacity_Bps : nvlink_Bps;
+    if (link < cable_links()) return cables[static_cast<size_t>(link / 2)].capacity_Bps;
+    return link < host_links() ? nvlink_Bps : host_Bps;
   }
   std::string link_name(int link) const;   // "node-3 nic 2 -> leaf-0-A"
   const char* link_class(int link) const;  // "NIC", "leaf-spine", "NVLink", ...

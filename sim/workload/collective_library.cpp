@@ -10,6 +10,8 @@ void ProtocolTuning::describe(Description<ProtocolTuning>& d) {
   d.required("base", &ProtocolTuning::base, "once a call");
   d.optional("nvlink", &ProtocolTuning::nvlink, "of a message inside an NVLink domain");
   d.optional("network", &ProtocolTuning::network, "of a message between nodes, beside the fabric's own latency");
+  d.optional("per_rank", &ProtocolTuning::per_rank,
+             "once a call for each rank of a domain: its part of the buffer in turn");
   d.optional("efficiency", &ProtocolTuning::efficiency, "payload over what is sent", Range{0, 1, true});
 }
 
@@ -18,6 +20,12 @@ void AlgorithmTuning::describe(Description<AlgorithmTuning>& d) {
   d.optional("ll", &AlgorithmTuning::ll, "low latency: a flag beside every 4 bytes");
   d.optional("ll128", &AlgorithmTuning::ll128, "low latency in lines of 128 bytes, 8 of which are flags");
   d.optional("simple", &AlgorithmTuning::simple, "large chunks, announced by a flag of their own");
+  d.optional("assumed_load", &AlgorithmTuning::assumed_load,
+             "buffers that the library takes a node's adapters to carry each way when it chooses among three nodes or "
+             "more; 0: what they carry",
+             between(0, 100));
+  d.optional("parallel", &AlgorithmTuning::parallel, "messages of a rank on their way at a time; 0: one after another",
+             between(0, 1024));
 }
 
 void CollectiveLibrary::describe(Description<CollectiveLibrary>& d) {
@@ -27,6 +35,8 @@ void CollectiveLibrary::describe(Description<CollectiveLibrary>& d) {
              "by name: ring, tree, nvls, nvls_tree, collnet, p2p; what is missing the library does not have");
   d.optional("nvls_efficiency", &CollectiveLibrary::nvls_efficiency,
              "reached share of NVLink's line rate where its switches reduce and multicast", Range{0, 1, true});
+  d.optional("queue_pairs", &CollectiveLibrary::queue_pairs,
+             "flows that a connection between nodes is hashed as where switches hash (ECMP)", between(1, 64));
   d.optional("source", &CollectiveLibrary::source, "where the numbers come from");
 }
 

@@ -14,12 +14,15 @@ namespace tw {
 // beside the fabric's own latency). `efficiency`: payload over what is sent.
 struct ProtocolTuning {
   Time base, nvlink, network;
+  Time per_rank;  // of each rank of a domain whose part the switches reduce
   double efficiency = 1;
   static void describe(Description<ProtocolTuning>& d);
 };
 
 struct AlgorithmTuning {
   std::optional<ProtocolTuning> ll, ll128, simple;
+  double assumed_load = 0;  // 0: the library's model of it is right
+  int parallel = 0;         // 0: messages follow one another
   static void describe(Description<AlgorithmTuning>& d);
 };
 
@@ -27,6 +30,7 @@ struct CollectiveLibrary {
   std::string name;
   std::map<std::string, AlgorithmTuning> algorithms;
   double nvls_efficiency = 1;
+  int queue_pairs = 1;
   std::string source;
   static void describe(Description<CollectiveLibrary>& d);
 };

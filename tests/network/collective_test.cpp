@@ -262,6 +262,45 @@ TEST_CASE("hashing is never faster than spraying, and reacts to its seed") {
   CHECK(seen.size() > 1);
 }
 
+TEST_CASE("hashed rings slow down as they grow, and queue pairs even them out") {
+  // Nodes of four adapters of 100 Gbit/s, a leaf for two of them with as many uplinks as adapters below: every second
+  // edge of a ring goes up, onto a cable of its own when it is sprayed.
+  Cluster c = reference_cluster();
+  c.node.nics = 4;
+  c.node.nic_bandwidth = c.fabric.uplink_bandwidth = bytes_per_second(12.5e9);
+  c.fabric.units = 64;
+  c.fabric.nodes_per_unit = 2;
+  c.fabric.leaves_per_unit = 1;
+  c.fabric.wiring = NicWiring::all;
+  c.fabric.spines = c.fabric.uplinks_per_leaf = 8;
+  c.fabric.switches.ports = 128;
+  const auto slow_down = [&](int nodes, int queue_pairs) {
+    CollectiveLibrary library = default_library();
+    library.queue_pairs = queue_pairs;
+    c.fabric.routing = RoutingPolicy::adaptive;
+    const Fabric even = build_fabric(c);
+    c.fabric.routing = RoutingPolicy::ecmp;
+    const Fabric hashed = build_fabric(c);
+    const auto ranks = ranks_of(even, place_packed(even, nodes));
+    double sum = 0;
+    for (uint64_t seed = 1; seed <= 12; ++seed) {
+      CollectiveOptions o = forced("ring");
+      o.library = &library;
+      o.seed = seed;
+      sum += Collectives(hashed, o).cost(Operation::all_reduce, ranks, 8 * kGiB).time_s /
+             Collectives(even, o).cost(Operation::all_reduce, ranks, 8 * kGiB).time_s / 12;
+    }
+    return sum;
+  };
+  const double two = slow_down(2, 1), eight = slow_down(8, 1), all = slow_down(128, 1), paired = slow_down(128, 4);
+  INFO(two << " " << eight << " " << all << " " << paired);
+  CHECK(two == Approx(1).epsilon(1e-9));  // inside one leaf
+  CHECK(eight > 1.1);
+  CHECK(all > eight * 1.1);
+  CHECK(paired < all);
+  CHECK(paired > 1);
+}
+
 TEST_CASE("several sizes at once are the same answers, and cables carry what the loads say") {
   const Fabric f = build_fabric(reference_cluster());
   Collectives model(f);

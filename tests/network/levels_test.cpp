@@ -95,10 +95,15 @@ TEST_CASE("levels 1, 2 and 3 agree up to the latency of the rounds: six topologi
         const double moving_s = cost.time_s - cost.load.latency_s;
         const bool pieces = plan.stages.size() > 1 || plan.stages.front().relays;
         double depth = 0;
-        for (const Stage& s : plan.stages) depth += s.relays ? 1 + static_cast<double>(ranks.size()) : 1;
-        const double fill_s = pieces ? moving_s * 2 * depth / kPieces + kPieces * 30e-6 : 0;
+        bool in_turn = false;  // members of a clique take turns, which leaves links idle here and there
+        for (const Stage& s : plan.stages) {
+          depth += s.relays ? 1 + static_cast<double>(ranks.size()) : 1;
+          in_turn = in_turn || !s.cliques.empty();
+        }
+        const double fill_s = pieces ? moving_s * 2 * depth / kPieces + kPieces * 30e-6 : 0,
+                     idle_s = in_turn ? 0.15 * moving_s : 0;
         CHECK(level3_s >= moving_s * (1 - 1e-6));
-        CHECK(level3_s <= moving_s * (1 + 1e-6) + fill_s +
+        CHECK(level3_s <= moving_s * (1 + 1e-6) + fill_s + idle_s +
                               std::max(cost.load.latency_s, (2.0 * static_cast<double>(ranks.size())) * 17e-6));
         ++tried;
       }

@@ -87,3 +87,20 @@ TEST_CASE("a library of collectives is data: its latencies and what it lacks") {
   o.algorithm = "sharp";
   CHECK_THROWS_WITH(Collectives(f, o).cost(Operation::all_reduce, ranks, 1e6), Catch::Contains("\"collnet\""));
 }
+
+TEST_CASE("libraries that are shipped can be read, and an older one does without NVLink multicast") {
+  const Fabric f = build_fabric(reference_cluster());
+  for (const char* name : {"nccl-2.27", "nccl-2.12", "rccl-2.22-mi300x"}) {
+    const auto library = load<CollectiveLibrary>(std::string("models/collectives/") + name + ".json");
+    INFO(name);
+    CollectiveOptions o;
+    o.library = &library;
+    o.nvls = o.explain = true;
+    const CollectiveCost c = Collectives(f, o).cost(Operation::all_reduce, ranks_of(f, place_packed(f, 1)), 1e9);
+    CHECK((c.algorithm == "nvls") == (std::string(name) == "nccl-2.27"));
+    for (const auto& [text, op] : Choices<Operation>::table()) {
+      const CollectiveCost wide = Collectives(f, o).cost(op, ranks_of(f, place_packed(f, 4)), 1e9);
+      CHECK(wide.time_s >= wide.bound_s);
+    }
+  }
+}

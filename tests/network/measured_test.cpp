@@ -1,0 +1,130 @@
+// Bus bandwidths that others measured with nccl-tests, and latencies of small messages. Nothing is fitted here but what
+// the library and NVLink profiles name.
+#include <catch2/catch.hpp>
+
+#include "../topology/clusters.hpp"
+#include "core/document.hpp"
+#include "network/collective.hpp"
+#include "paths.hpp"
+#include "topology/placement.hpp"
+
+using namespace tw;
+using namespace tw::network;
+using tw::test::flat_cluster;
+using tw::test::reference_cluster;
+
+namespace {
+
+// Nodes of 8 accelerators on one leaf.
+Cluster nodes_of_8(int nodes, double nvlink_Bps, int nics, double nic_Bps) {
+  Cluster c = flat_cluster(nodes);
+  c.node.gpus = 8;
+  c.node.nics = nics;
+  c.node.nvlink.bandwidth = bytes_per_second(nvlink_Bps);
+  c.node.nic_bandwidth = bytes_per_second(nic_Bps);
+  return c;
+}
+
+CollectiveCost cost_of(const Cluster& c, Operation op, int ranks, double bytes, const CollectiveOptions& o = {}) {
+  const Fabric f = build_fabric(c);
+  auto all = ranks_of(f, place_packed(f, f.node_count));
+  all.resize(static_cast<size_t>(ranks));
+  return Collectives(f, o).cost(op, all, bytes);
+}
+
+double busbw_GBps(const Cluster& c, int ranks, double bytes, bool nvls) {
+  CollectiveOptions o;
+  o.nvls = nvls;
+  return cost_of(c, Operation::all_reduce, ranks, bytes, o).bus_bandwidth_Bps() * 1e-9;
+}
+
+Cluster shipped(const std::string& name) {
+  return load<Cluster>(source_folder() + "/topologies/" + name + ".json");
+}
+
+}  // namespace
+
+TEST_CASE("published bus bandwidths within 15 %") {
+  const Cluster h100 = shipped("smc-h100"), nvl72 = shipped("gb200-nvl72");
+  CHECK(busbw_GBps(h100, 8, 67108864, true) == Approx(362).epsilon(0.15));
+  CHECK(busbw_GBps(h100, 8, 1073741824, true) == Approx(466).epsilon(0.15));
+  // 2 x 8 H800 (NVLink of 200 GB/s each way), 8 x 100 Gbit/s.
+  CHECK(busbw_GBps(nodes_of_8(2, 200e9, 8, 12.5e9), 16, 16e9, true) == Approx(161).epsilon(0.15));
+  // 3 x 8 A100, 4 x HDR 200 Gbit/s: rings.
+  CHECK(busbw_GBps(nodes_of_8(3, 300e9, 4, 25e9), 24, 134217728, false) == Approx(96).epsilon(0.15));
+  CHECK(busbw_GBps(nvl72, 72, 536870912, true) == Approx(586).epsilon(0.15));
+  CHECK(busbw_GBps(nvl72, 72, 8589934592, true) == Approx(835).epsilon(0.15));
+  // One H100 behind four adapters of 400 Gbit/s: its PCIe link is what it can feed.
+  Cluster one = flat_cluster(2);
+  one.node.accelerator = h100.node.accelerator;
+  one.node.nics = 4;
+  const CollectiveCost c = cost_of(one, Operation::all_reduce, 2, 4e9);
+  CHECK(c.bus_bandwidth_Bps() * 1e-9 == Approx(50).epsilon(0.15));
+  CHECK(c.bottleneck == "PCIe");
+}
+
+TEST_CASE("small messages: 64 KiB on 8 H100 took 19.5 us; a host that issues one by one adds its launch") {
+  const double issued_s = cost_of(shipped("smc-h100"), Operation::all_reduce, 8, 65536).time_s;
+  CHECK(issued_s < 19.5e-6 * 1.3);
+  CHECK(issued_s > 19.5e-6 / 1.3);
+  CHECK(cost_of(shipped("gpu-lab"), Operation::all_reduce, 4, 65536).time_s == Approx(34.2e-6).epsilon(0.1));
+}
+
+TEST_CASE("an all-to-all pays a message to every rank") {
+  // 4,095 messages less those inside the node, 8 at a time, none faster than the library's 1.5 us.
+  const CollectiveCost c = cost_of(shipped("superpod-h100-4096"), Operation::all_to_all, 4096, 1024);
+  CHECK(c.time_s >= 4088 / 8 * 1.5e-6);
+  const CollectiveCost few = cost_of(shipped("superpod-h100-4096"), Operation::all_to_all, 64, 1024);
+  CHECK(c.load.latency_s > 20 * few.load.latency_s);
+  CHECK(c.load.latency_s < 100 * few.load.latency_s);
+}
+
+TEST_CASE("large buffers take trees on two nodes and rings on three, as NCCL does, and the choice is explained") {
+  CollectiveOptions o;
+  o.explain = true;
+  const Cluster c = shipped("smc-h100");
+  CHECK(cost_of(c, Operation::all_reduce, 16, 1e9, o).algorithm == "tree");
+  const CollectiveCost three = cost_of(c, Operation::all_reduce, 24, 1e9, o);
+  CHECK(three.algorithm == "ring");
+  bool careful = false, refused = false;
+  for (const Considered& k : three.considered) {
+    careful =
+        careful || (k.algorithm == "tree" && k.refusal.empty() && k.assumed_s > k.time_s && k.time_s < three.time_s);
+    refused = refused || (k.algorithm == "direct" && !k.refusal.empty());
+  }
+  CHECK(careful);
+  CHECK(refused);
+}
+
+TEST_CASE("a round of a ring takes the latency of the links that it runs on") {
+  const Fabric f = build_fabric(reference_cluster());
+  Collectives model(f);
+  const double inside_s = model.round_s({{{0, 0}, {0, 1}}}), leaf_s = model.round_s({{{0, 0}, {1, 0}}}),
+               far_s = model.round_s({{{0, 0}, {40, 0}}});
+  CHECK(inside_s == Approx(3.4e-6).epsilon(1e-12));
+  CHECK(leaf_s == Approx(12.8e-6 + 2 * 0.6e-6).epsilon(1e-12));
+  CHECK(far_s == Approx(12.8e-6 + 4 * 0.6e-6).epsilon(1e-12));
+}
+
+TEST_CASE("accelerators that NVLink does not join meet over PCIe") {
+  Cluster c = flat_cluster(1);
+  c.node.gpus = 4;
+  c.node.nvlink.island = 2;
+  c.node.accelerator.host_bandwidth = bytes_per_second(25e9);
+  CollectiveOptions o;
+  o.algorithm = "ring";
+  o.protocol = Protocol::simple;
+  // A ring over two pairs crosses PCIe twice; every link carries 2 (n-1) / n.
+  const CollectiveCost over = cost_of(c, Operation::all_reduce, 4, 1e9, o);
+  CHECK(over.time_s - over.load.latency_s == Approx(1.5 * 1e9 / 25e9).epsilon(1e-12));
+  CHECK(over.bottleneck == "PCIe");
+  CHECK(cost_of(c, Operation::all_reduce, 2, 1e9, o).bottleneck == "NVLink");
+  // All-to-all: each sends a quarter to its partner over NVLink, two quarters over PCIe.
+  o.algorithm = "direct";
+  const CollectiveCost exchange = cost_of(c, Operation::all_to_all, 4, 1e9, o);
+  CHECK(exchange.time_s - exchange.load.latency_s == Approx(0.5 * 1e9 / 25e9).epsilon(1e-12));
+  o.algorithm = "nvls";
+  CHECK_THROWS_WITH(cost_of(c, Operation::all_reduce, 4, 1e9, o), Catch::Contains("no switch"));
+  c.node.accelerator.host_bandwidth = bytes_per_second(0);
+  CHECK_THROWS_WITH(build_fabric(c), Catch::Contains("need a PCIe link"));
+}

@@ -9,10 +9,10 @@
 #include "cli/outputs.hpp"
 #include "cli/progress.hpp"
 #include "core/files.hpp"
-#include "report/import_compare.hpp"
-#include "report/import_report.hpp"
-#include "study/mlperf_compare.hpp"
-#include "study/mlperf_submission.hpp"
+#include "mlperf/compare_pages.hpp"
+#include "mlperf/import_compare.hpp"
+#include "mlperf/import_report.hpp"
+#include "mlperf/submission.hpp"
 
 namespace tw::cli {
 namespace {
@@ -77,7 +77,7 @@ void write_profile(const Arguments& a, Console& console, const ImportedBenchmark
     if (!c.outcome.result.error.empty()) throw SimulationError(c.outcome.result.error);
     if (round == rounds) {
       console.message("With the fitted constants:");
-      console.message(report::import_comparison_table(benchmark, c.outcome.result, c.rows));
+      console.message(mlperf::import_comparison_table(benchmark, c.outcome.result, c.rows));
       break;
     }
     constants = fit_constants(benchmark, scenario, c.outcome.result);
@@ -86,7 +86,7 @@ void write_profile(const Arguments& a, Console& console, const ImportedBenchmark
     scenario = scenario_of(a.compare, overrides);
   }
   write_output(console, a.profile,
-               report::fitted_scenario(base_name(a.compare, a.profile), scenario.scenario.name + "-fitted", constants));
+               mlperf::fitted_scenario(base_name(a.compare, a.profile), scenario.scenario.name + "-fitted", constants));
 }
 
 void write_folder(const Arguments& a, Console& console, const Import& import, const Comparison& comparison,
@@ -94,15 +94,15 @@ void write_folder(const Arguments& a, Console& console, const Import& import, co
   namespace fs = std::filesystem;
   const auto in_folder = [&](const char* name) { return (fs::path(a.output) / name).string(); };
   write_file(in_folder("import.json"), json);
-  write_file(in_folder("runs.csv"), report::import_csv(import));
-  write_file(in_folder("findings.csv"), report::findings_csv(import));
+  write_file(in_folder("runs.csv"), mlperf::import_csv(import));
+  write_file(in_folder("findings.csv"), mlperf::findings_csv(import));
   write_file(in_folder("table.txt"), table);
   const std::string top = fs::is_directory(a.folder) ? a.folder : fs::path(a.folder).parent_path().string();
   std::vector<std::string> notes;
   for (const ImportedBenchmark& b : import.benchmarks) {
     const bool compared = comparison.benchmark == &b && comparison.outcome.result.error.empty();
     for (const std::string& note :
-         report::import_figure(a.output, top, b, compared ? &comparison.outcome.result : nullptr))
+         mlperf::import_figure(a.output, top, b, compared ? &comparison.outcome.result : nullptr))
       if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
   }
   for (const std::string& note : notes) console.message(note);
@@ -123,7 +123,7 @@ ExitCode run(const Arguments& a, Console& console) {
   if (!a.compare.empty()) scenario = load_scenario(a.compare, {}, faults);
   faults.throw_if_any();
   const Import import = read(a, console);
-  std::string table = report::import_table(import);
+  std::string table = mlperf::import_table(import);
   if (!import.usable()) {
     console.error(table + fmt::format("{}: no run is complete (run_start and run_stop)", a.folder));
     return ExitCode::bad_input;
@@ -136,14 +136,14 @@ ExitCode run(const Arguments& a, Console& console) {
     if (!result.error.empty()) {
       console.error(fmt::format("{}: {}", a.compare, result.error));
     } else {
-      table += "\n" + report::import_comparison_table(*comparison.benchmark, result, comparison.rows);
-      compared_json = report::import_comparison_json(result.scenario, *comparison.benchmark, comparison.rows);
+      table += "\n" + mlperf::import_comparison_table(*comparison.benchmark, result, comparison.rows);
+      compared_json = mlperf::import_comparison_json(result.scenario, *comparison.benchmark, comparison.rows);
     }
   }
-  const std::string json = report::import_json(import, compared_json);
+  const std::string json = mlperf::import_json(import, compared_json);
   if (!a.output.empty()) write_folder(a, console, import, comparison, table, json);
   if (!a.json.empty()) write_output(console, a.json, json);
-  if (!a.csv.empty()) write_output(console, a.csv, report::import_csv(import));
+  if (!a.csv.empty()) write_output(console, a.csv, mlperf::import_csv(import));
   if (a.json != "-" && a.csv != "-" && a.profile != "-") console.result(table);
   if (!a.profile.empty() && comparison.outcome.exit_code == 0) write_profile(a, console, *comparison.benchmark);
   return static_cast<ExitCode>(comparison.outcome.exit_code);

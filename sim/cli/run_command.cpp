@@ -9,10 +9,10 @@
 #include "cli/outputs.hpp"
 #include "cli/progress.hpp"
 #include "core/files.hpp"
+#include "mlperf/export.hpp"
 #include "power/telemetry.hpp"
 #include "report/figures.hpp"
 #include "report/inputs_json.hpp"
-#include "report/mlperf_export.hpp"
 #include "report/power_figures.hpp"
 #include "report/result_json.hpp"
 #include "report/study_figures.hpp"
@@ -121,7 +121,7 @@ int write_mlperf_logs_of(const Arguments& a, Console& console, const std::vector
   int code = 0;
   for (size_t i = 0; i < scenarios.size(); ++i) {
     if (!outcomes[i].result.error.empty()) continue;
-    report::MlperfRuns runs{&scenarios[i], {&outcomes[i].result}};
+    mlperf::MlperfRuns runs{&scenarios[i], {&outcomes[i].result}};
     const Outcome* failed = nullptr;
     for (const Outcome& o : further[i]) {
       if (failed == nullptr && !o.result.error.empty()) failed = &o;
@@ -131,7 +131,7 @@ int write_mlperf_logs_of(const Arguments& a, Console& console, const std::vector
       code = std::max(code, failed->exit_code);
       console.error(fmt::format("{}: no logs: {}", scenarios[i].file, failed->result.error));
     } else {
-      report::write_mlperf_logs(a.mlperf_logs, runs);
+      mlperf::write_mlperf_logs(a.mlperf_logs, runs);
     }
   }
   return code;
@@ -150,7 +150,7 @@ ExitCode run(const Arguments& a, Console& console) {
   std::vector<LoadedScenario> scenarios;
   for (const std::string& file : a.scenarios)
     scenarios.push_back(load_scenario(file, a.set, faults, a.explain || !a.output.empty()));
-  if (faults.empty()) report::check_mlperf_folder("--mlperf-logs", a.mlperf_logs, scenarios, faults);
+  if (faults.empty()) mlperf::check_mlperf_folder("--mlperf-logs", a.mlperf_logs, scenarios, faults);
   faults.throw_if_any();
   if (a.explain) {
     for (const LoadedScenario& s : scenarios) console.result(fmt::format("{}\n{}\n", s.scenario.name, s.explain));

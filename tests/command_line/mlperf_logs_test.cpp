@@ -3,9 +3,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "mlperf/mllog_lines.hpp"
 #include "paths.hpp"
 #include "program.hpp"
-#include "report/mllog_lines.hpp"
 
 using namespace program;
 using namespace mllog;

@@ -8,7 +8,7 @@
 #include "step/timeline.hpp"
 #include "study/scenario.hpp"
 
-namespace tw::report {
+namespace tw::mlperf {
 
 // Between two evaluations. Seconds from run_start; samples since run_start.
 struct LoggedBlock {
@@ -52,4 +52,4 @@ std::string run_status(const LoggedRun& run, const RunProgress& progress);
 
 inline constexpr const char* kSimulatedOrg = "TrainWatt (simulated)";
 
-}  // namespace tw::report
+}  // namespace tw::mlperf

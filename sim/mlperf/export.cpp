@@ -1,4 +1,4 @@
-#include "report/mlperf_export.hpp"
+#include "mlperf/export.hpp"
 
 #include <fmt/format.h>
 
@@ -11,11 +11,11 @@
 
 #include "core/files.hpp"
 #include "core/text.hpp"
+#include "mlperf/benchmark_log.hpp"
+#include "mlperf/result_log.hpp"
 #include "power/meter.hpp"
-#include "report/mlperf_benchmarks.hpp"
-#include "report/mlperf_log.hpp"
 
-namespace tw::report {
+namespace tw::mlperf {
 namespace {
 
 namespace fs = std::filesystem;
@@ -285,4 +285,4 @@ void write_mlperf_logs(const std::string& folder, const MlperfRuns& runs) {
   }
 }
 
-}  // namespace tw::report
+}  // namespace tw::mlperf

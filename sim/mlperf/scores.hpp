@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "study/mlperf_power.hpp"
+#include "mlperf/meter_file.hpp"
 
 namespace tw {
 

@@ -1,4 +1,4 @@
-#include "report/import_report.hpp"
+#include "mlperf/import_report.hpp"
 
 #include <fmt/format.h>
 
@@ -12,10 +12,12 @@
 #include "core/csv_field.hpp"
 #include "core/text.hpp"
 #include "report/numbers.hpp"
-#include "report/result_json.hpp"
 
-namespace tw::report {
+namespace tw::mlperf {
 namespace {
+
+using report::count_text;
+using report::power_text;
 
 using json = nlohmann::ordered_json;
 using Maybe = std::optional<double>;
@@ -321,4 +323,4 @@ std::string findings_csv(const Import& import) {
   return out;
 }
 
-}  // namespace tw::report
+}  // namespace tw::mlperf

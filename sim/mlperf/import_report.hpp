@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "study/mlperf_submission.hpp"
+#include "mlperf/submission.hpp"
 
-namespace tw::report {
+namespace tw::mlperf {
 
 // Runs and scores, at most 100 columns wide, and findings. Of a kind of finding that concerns the quality of data three
 // are shown, of damage twenty; JSON and CSV hold all.
@@ -20,4 +20,4 @@ std::string import_json(const Import& import, const std::string& comparison = ""
 std::string import_csv(const Import& import);
 std::string findings_csv(const Import& import);
 
-}  // namespace tw::report
+}  // namespace tw::mlperf

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "study/mlperf_log.hpp"
+#include "mlperf/mllog.hpp"
 
 namespace tw {
 

@@ -1,4 +1,4 @@
-#include "study/mlperf_run.hpp"
+#include "mlperf/imported_run.hpp"
 
 #include <fmt/format.h>
 

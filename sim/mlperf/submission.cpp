@@ -1,4 +1,4 @@
-#include "study/mlperf_submission.hpp"
+#include "mlperf/submission.hpp"
 
 #include <fmt/format.h>
 

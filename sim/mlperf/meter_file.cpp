@@ -1,4 +1,4 @@
-#include "study/mlperf_power.hpp"
+#include "mlperf/meter_file.hpp"
 
 #include <fmt/format.h>
 

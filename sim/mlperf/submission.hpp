@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "study/mlperf_power.hpp"
-#include "study/mlperf_scores.hpp"
+#include "mlperf/meter_file.hpp"
+#include "mlperf/scores.hpp"
 
 namespace tw {
 

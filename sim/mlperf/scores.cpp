@@ -1,4 +1,4 @@
-#include "study/mlperf_scores.hpp"
+#include "mlperf/scores.hpp"
 
 #include <fmt/format.h>
 

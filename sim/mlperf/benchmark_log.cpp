@@ -1,10 +1,10 @@
-#include "report/mlperf_benchmarks.hpp"
+#include "mlperf/benchmark_log.hpp"
 
 #include <map>
 
 #include "core/text.hpp"
 
-namespace tw::report {
+namespace tw::mlperf {
 namespace {
 
 // One log as text. "[section]" starts a section, then a line each: event (. a point, ( and ) the ends of an interval),
@@ -409,4 +409,4 @@ const BenchmarkLog& benchmark_log(Benchmark benchmark) {
   return logs.at(benchmark);
 }
 
-}  // namespace tw::report
+}  // namespace tw::mlperf

@@ -8,8 +8,8 @@
 #include "core/csv.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
+#include "mlperf/submission.hpp"
 #include "paths.hpp"
-#include "study/mlperf_submission.hpp"
 
 namespace {
 

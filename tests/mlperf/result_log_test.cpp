@@ -1,5 +1,5 @@
 // Logs in the form of MLPerf Training, from a timeline made by hand.
-#include "report/mlperf_log.hpp"
+#include "mlperf/result_log.hpp"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
@@ -7,12 +7,12 @@
 
 #include "core/files.hpp"
 #include "core/text.hpp"
+#include "mlperf/benchmark_log.hpp"
+#include "mlperf/mllog_lines.hpp"
 #include "paths.hpp"
-#include "report/mllog_lines.hpp"
-#include "report/mlperf_benchmarks.hpp"
 
 using namespace tw;
-using namespace tw::report;
+using namespace tw::mlperf;
 using namespace mllog;
 using nlohmann::ordered_json;
 

@@ -12,7 +12,7 @@
 #include "study/result.hpp"
 #include "study/scenario.hpp"
 
-namespace tw::report {
+namespace tw::mlperf {
 
 // The runs of one scenario in the order of their seeds, each with its timeline.
 struct MlperfRuns {
@@ -31,4 +31,4 @@ void check_mlperf_folder(const std::string& option, const std::string& folder,
 // would hold too many readings.
 void write_mlperf_logs(const std::string& folder, const MlperfRuns& runs);
 
-}  // namespace tw::report
+}  // namespace tw::mlperf

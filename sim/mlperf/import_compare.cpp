@@ -1,4 +1,4 @@
-#include "study/mlperf_compare.hpp"
+#include "mlperf/import_compare.hpp"
 
 #include <fmt/format.h>
 

@@ -6,7 +6,7 @@
 
 #include "run/benchmark.hpp"
 
-namespace tw::report {
+namespace tw::mlperf {
 
 // One line of a log. Value and metadata are JSON text in which a name after $ stands for a figure of the run:
 //   org platform seed gbs mbs lbs (local batch) ga sequence lora_rank nodes steps eval_samples epoch_steps
@@ -38,4 +38,4 @@ struct BenchmarkLog {
 
 const BenchmarkLog& benchmark_log(Benchmark benchmark);
 
-}  // namespace tw::report
+}  // namespace tw::mlperf

@@ -1,4 +1,4 @@
-#include "report/import_compare.hpp"
+#include "mlperf/compare_pages.hpp"
 
 #include <fmt/format.h>
 
@@ -12,8 +12,14 @@
 #include "report/figures.hpp"
 #include "report/numbers.hpp"
 
-namespace tw::report {
+namespace tw::mlperf {
 namespace {
+
+using report::count_text;
+using report::draw_figure;
+using report::file_name_of;
+using report::in_unit;
+using report::percent_text;
 
 namespace fs = std::filesystem;
 using json = nlohmann::ordered_json;
@@ -152,4 +158,4 @@ std::vector<std::string> import_figure(const std::string& folder, const std::str
                                         : ""});
 }
 
-}  // namespace tw::report
+}  // namespace tw::mlperf

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "study/mlperf_submission.hpp"
+#include "mlperf/submission.hpp"
 #include "study/scenario.hpp"
 #include "study/simulate.hpp"
 

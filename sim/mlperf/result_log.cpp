@@ -1,4 +1,4 @@
-#include "report/mlperf_log.hpp"
+#include "mlperf/result_log.hpp"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,9 @@
 
 #include "core/sum.hpp"
 #include "core/text.hpp"
-#include "report/mlperf_benchmarks.hpp"
+#include "mlperf/benchmark_log.hpp"
 
-namespace tw::report {
+namespace tw::mlperf {
 namespace {
 
 using Figures = std::map<std::string, std::string>;
@@ -319,4 +319,4 @@ std::string result_log(const LoggedRun& run) {
   return writer.text();
 }
 
-}  // namespace tw::report
+}  // namespace tw::mlperf

@@ -1,4 +1,4 @@
-#include "study/mlperf_log.hpp"
+#include "mlperf/mllog.hpp"
 
 #include <fmt/format.h>
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "study/mlperf_compare.hpp"
+#include "mlperf/import_compare.hpp"
 
-namespace tw::report {
+namespace tw::mlperf {
 
 std::string import_comparison_table(const ImportedBenchmark& benchmark, const Result& result,
                                     const std::vector<ImportComparison>& rows);
@@ -23,4 +23,4 @@ std::string fitted_scenario(const std::string& base, const std::string& name,
 std::vector<std::string> import_figure(const std::string& folder, const std::string& imported_folder,
                                        const ImportedBenchmark& benchmark, const Result* simulated);
 
-}  // namespace tw::report
+}  // namespace tw::mlperf

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "study/mlperf_run.hpp"
+#include "mlperf/imported_run.hpp"
 
 namespace tw {
 

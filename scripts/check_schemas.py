@@ -16,6 +16,7 @@ KINDS = [
     ("models/sites/*.json", "site"),
     ("scenarios/studies/*.json", "study"),
     ("models/software/*.json", "software"),
+    ("models/benchmarks/*.json", "benchmark"),
     ("reference/suites/*.json", "suite"),
     ("reference/known_gaps.json", "known_gaps"),
 ]

@@ -4,6 +4,7 @@
 
 #include "cli/command.hpp"
 #include "cli/outputs.hpp"
+#include "mlperf/import_page.hpp"
 #include "report/report_page.hpp"
 
 namespace tw::cli {
@@ -18,7 +19,10 @@ ExitCode run(const Arguments& a, Console& console) {
   Faults faults;
   check_output_file("-o", target, faults);
   faults.throw_if_any();
-  write_output(console, target, report::report_page(a.folder));
+  std::error_code ignored;
+  const bool imported =
+      std::filesystem::is_regular_file(std::filesystem::path(a.folder) / mlperf::kImportFile, ignored);
+  write_output(console, target, imported ? mlperf::import_page(a.folder) : report::report_page(a.folder));
   if (target != "-") console.message("wrote " + target);
   return ExitCode::done;
 }
@@ -28,10 +32,10 @@ ExitCode run(const Arguments& a, Console& console) {
 Command report_command() {
   const auto a = std::make_shared<Arguments>();
   return {"report",
-          "Makes one HTML page of a folder that run, sweep or validate wrote",
+          "Makes one HTML page of a folder that run, sweep, validate or import wrote",
           "  trainwatt run scenarios/smc-llama2-70b-lora-8n.json -o out\n"
           "  trainwatt report out -o report.html",
-          {{"folder", "DIR", "folder made by run, sweep or validate with -o", &a->folder, true, {}},
+          {{"folder", "DIR", "folder made by run, sweep, validate or import with -o", &a->folder, true, {}},
            {"-o,--output", "FILE", "the page; - is stdout (default: report.html in DIR)", &a->output, false, {}}},
           [a](Console& console) { return run(*a, console); }};
 }

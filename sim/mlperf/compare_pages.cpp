@@ -72,6 +72,15 @@ std::string series_csv(const char* column, const std::vector<std::pair<double, d
   return text;
 }
 
+// Of the folder, which no two benchmarks share: a submitter may tell of the same system twice (DC and AC).
+std::string figure_name(const ImportedBenchmark& b) {
+  if (b.folder == ".") return b.system + "-" + b.benchmark;
+  std::string name;
+  for (const fs::path& part : fs::path(b.folder))
+    if (part != "results") name += (name.empty() ? "" : "-") + part.string();
+  return name;
+}
+
 }  // namespace
 
 std::string import_comparison_table(const ImportedBenchmark& b, const Result& result,
@@ -135,7 +144,7 @@ std::vector<std::string> import_figure(const std::string& folder, const std::str
   if (run == runs.end()) return {};
   const auto series = mean_power(imported_folder, **run);
   if (series.empty()) return {};
-  const std::string stem = (fs::path(folder) / file_name_of("imported-" + b.system + "-" + b.benchmark)).string();
+  const std::string stem = (fs::path(folder) / file_name_of("imported-" + figure_name(b))).string();
   write_file(stem + ".csv", series_csv("measured_w", series));
   std::string over;
   if (simulated != nullptr && !simulated->series.time_s.empty()) {

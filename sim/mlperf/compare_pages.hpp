@@ -17,9 +17,9 @@ std::string import_comparison_json(const std::string& scenario, const ImportedBe
 std::string fitted_scenario(const std::string& base, const std::string& name,
                             const std::vector<FittedConstant>& constants);
 
-// FOLDER/imported-SYSTEM-BENCHMARK.{csv,svg,png}: node power over time of the first counted run that has power, with
-// its events; `simulated` (null: none) over it. `imported_folder` is where the run's files are. Returns what a user
-// should hear.
+// FOLDER/imported-SUBMITTER-SYSTEM-BENCHMARK.{csv,svg,png}: node power over time of the first counted run that has
+// power, with its events; `simulated` (null: none) over it. `imported_folder` is where the run's files are. Returns
+// what a user should hear.
 std::vector<std::string> import_figure(const std::string& folder, const std::string& imported_folder,
                                        const ImportedBenchmark& benchmark, const Result* simulated);
 

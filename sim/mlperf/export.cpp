@@ -1,6 +1,9 @@
 #include "mlperf/export.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
@@ -11,9 +14,10 @@
 
 #include "core/files.hpp"
 #include "core/text.hpp"
-#include "mlperf/benchmark_log.hpp"
 #include "mlperf/result_log.hpp"
 #include "power/meter.hpp"
+#include "run/benchmark.hpp"
+#include "study/run_study.hpp"
 
 namespace tw::mlperf {
 namespace {
@@ -47,7 +51,7 @@ std::string system_name(const Scenario& s) {
 }
 
 fs::path benchmark_folder(const std::string& folder, const Scenario& s) {
-  return fs::path(folder) / kSubmitterFolder / "results" / system_name(s) / choice_name(*s.benchmark);
+  return fs::path(folder) / kSubmitterFolder / "results" / system_name(s) / s.benchmark;
 }
 
 fs::path system_file(const std::string& folder, const Scenario& s) {
@@ -61,14 +65,30 @@ std::string notice() {
       TW_VERSION);
 }
 
+// Holds the folder against other writers, as long as it lives; no file is left in it.
+class FolderHold {
+ public:
+  explicit FolderHold(const std::string& folder) : fd_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (fd_ >= 0) ::flock(fd_, LOCK_EX);
+  }
+  ~FolderHold() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  FolderHold(const FolderHold&) = delete;
+  FolderHold& operator=(const FolderHold&) = delete;
+
+ private:
+  int fd_;
+};
+
 // What a system description of the v4.0 round holds, in its order. What is not modelled stays empty, as the round's
-// submitters leave what they do not tell.
+// submitters leave what they do not tell, but for the counts, which the summarizer multiplies: 0.
 std::string system_json(const Scenario& s) {
   const NodeType& node = s.cluster.node;
   nlohmann::ordered_json j;
   j["submitter"] = kSimulatedOrg;
   j["division"] = "closed";
-  j["status"] = "research";
+  j["status"] = "Research, Development, or Internal (RDI)";
   j["system_name"] = fmt::format("{}: {}", kSimulatedOrg, s.cluster.name);
   j["number_of_nodes"] = fmt::format("{}", all_nodes(s));
   for (const char* key :
@@ -76,6 +96,8 @@ std::string system_json(const Scenario& s) {
         "host_processor_vcpu_count", "host_processor_frequency", "host_processor_caches", "host_processor_interconnect",
         "host_memory_capacity", "host_storage_type", "host_storage_capacity"})
     j[key] = "";
+  for (const char* key : {"host_processors_per_node", "host_processor_core_count", "host_processor_vcpu_count"})
+    j[key] = "0";
   j["host_networking"] = fmt::format("{} x {}", node.nics, to_text(node.nic_bandwidth));
   j["host_networking_topology"] = s.cluster.description;
   j["host_memory_configuration"] = "";
@@ -148,7 +170,7 @@ std::string node_file(const Readings& readings, double factor, int64_t start_ms,
   return out + reading_line(stamp(readings.time_s.size() - 1), "INTERVAL_END", "power_measurement_stop", "null");
 }
 
-// Of one run, into `folder`. Nodes are counted from 1, a single node is node 0, as in the v4.0 round.
+// Of one run, into `folder`.
 void write_power(const fs::path& folder, const Scenario& s, const Result& r, int64_t start_ms) {
   const PowerRun power = integrate_power(s.cluster, r.timeline, r.power_options);
   const MlperfWindow& window = s.run.mlperf_v4_0;
@@ -158,7 +180,7 @@ void write_power(const fs::path& folder, const Scenario& s, const Result& r, int
   for (const PiecewiseWatts& dc : power.group_dc)
     groups.push_back(sample(meter, dc, power.run_begin_s - window.meter_before.value(),
                             power.run_end_s + window.meter_after.value()));
-  int k = power.nodes.size() > 1 ? 1 : 0;
+  int k = 0;
   for (const NodePowerRun& node : power.nodes)
     write_file((folder / fmt::format("node_{}.txt", k++)).string(),
                node_file(groups[static_cast<size_t>(node.group)], node.factor, start_ms, power.run_begin_s));
@@ -188,7 +210,7 @@ std::vector<int64_t> starts_ms(const MlperfRuns& runs) {
 
 std::string benchmark_notice(const MlperfRuns& runs) {
   const Scenario& s = runs.scenario->scenario;
-  const BenchmarkLog& log = benchmark_log(*s.benchmark);
+  const BenchmarkLog& log = *find_benchmark(s.benchmark)->log;
   std::string out = notice();
   out += fmt::format("\n{}{}\nInputs: sha256 {}\nSoftware profile: {}\nRuns: {}, seeds {} to {}\n", kScenarioLine,
                      printable(s.name), runs.scenario->sha256, s.software.name, runs.runs.size(),
@@ -197,7 +219,9 @@ std::string benchmark_notice(const MlperfRuns& runs) {
                       : fmt::format("Keys, order and metadata: not verified; after {}\n", log.source);
   out +=
       "Not simulated: eval_accuracy (the last evaluation of a run logs the target, others miss it by 1 %) and\n"
-      "hyperparameters that the scenario does not hold (those of the named logs).\n";
+      "hyperparameters that the scenario does not hold (those of the named logs).\n"
+      "Energies of node files are what a meter sees (a reading every 2 s, whole watts): those of trainwatt run are\n"
+      "integrals, and the two differ by the readings at both ends of a run, up to 1 % for runs of some minutes.\n";
   if (!runs.runs.front()->power.network_w)
     out += fmt::format("No sw_0.txt: the rule {} is undefined for this fabric.\n", choice_name(s.network_rule));
   if (s.run.evaluation_interval <= 0) out += "The scenario has no evaluations, so the logs have none either.\n";
@@ -208,23 +232,23 @@ std::string benchmark_notice(const MlperfRuns& runs) {
 void write_benchmark(const fs::path& folder, const MlperfRuns& runs) {
   const Scenario& s = runs.scenario->scenario;
   const std::vector<int64_t> starts = starts_ms(runs);
+  std::vector<double> samples;
+  std::string rule;
   for (size_t i = 0; i < runs.runs.size(); ++i) {
     const Result& r = *runs.runs[i];
     const std::string name = fmt::format("result_{}", i);
     write_file((folder / (name + ".txt")).string(), result_log({&s, &r.timeline, r.seed, r.grid.stopped, starts[i]}));
     write_power(folder / "power" / name, s, r, starts[i]);
+    samples.push_back(r.run.target_samples.value_or(r.run.samples.value_or(0)));
   }
   write_file((folder / "power" / kMark).string(), notice());
   write_file((folder / "scaling.json").string(),
-             fmt::format(R"({{"scaling_factor": {}}})", runs.runs.front()->energy_mlperf_v4_0.rcp_factor.value_or(1)));
+             fmt::format(R"({{"scaling_factor": {}}})", submission_factor(s, samples, rule)));
   write_file((folder / kMark).string(), benchmark_notice(runs));
 }
 
-}  // namespace
-
-void check_mlperf_folder(const std::string& option, const std::string& folder,
-                         const std::vector<LoadedScenario>& scenarios, Faults& faults) {
-  if (folder.empty()) return;
+void check_held_folder(const std::string& option, const std::string& folder,
+                       const std::vector<LoadedScenario>& scenarios, Faults& faults) {
   std::error_code ignored;
   if (is_filled_folder(folder) && !fs::is_regular_file(fs::path(folder) / kMark, ignored))
     return faults.add({option, "", fmt::format("{} is not empty and holds no simulated submission", folder),
@@ -232,10 +256,14 @@ void check_mlperf_folder(const std::string& option, const std::string& folder,
   std::map<fs::path, std::string> taken;
   for (const LoadedScenario& loaded : scenarios) {
     const Scenario& s = loaded.scenario;
-    if (!s.benchmark) {
-      std::vector<std::string> names;
-      for (const auto& [name, value] : Choices<Benchmark>::table()) names.push_back(name);
-      faults.add({loaded.file, "/benchmark", fmt::format("is missing, but {} needs it", option), one_of(names)});
+    if (s.benchmark.empty()) {
+      faults.add(
+          {loaded.file, "/benchmark", fmt::format("is missing, but {} needs it", option), one_of(benchmark_names())});
+      continue;
+    }
+    if (!find_benchmark(s.benchmark)->log) {
+      faults.add({loaded.file, "/benchmark", fmt::format("what a run of {} logs is not known", s.benchmark),
+                  "a \"log\" in its file under models/benchmarks"});
       continue;
     }
     if (s.run.reliability)
@@ -246,10 +274,18 @@ void check_mlperf_folder(const std::string& option, const std::string& folder,
       check_scenario(option, folder, loaded, faults);
     else
       faults.add({option, "",
-                  fmt::format("{} and {} are both {} on {}", other->second, loaded.file, choice_name(*s.benchmark),
-                              system_name(s)),
+                  fmt::format("{} and {} are both {} on {}", other->second, loaded.file, s.benchmark, system_name(s)),
                   "a folder for each"});
   }
+}
+
+}  // namespace
+
+void check_mlperf_folder(const std::string& option, const std::string& folder,
+                         const std::vector<LoadedScenario>& scenarios, Faults& faults) {
+  if (folder.empty()) return;
+  const FolderHold hold(folder);
+  check_held_folder(option, folder, scenarios, faults);
 }
 
 void write_mlperf_logs(const std::string& folder, const MlperfRuns& runs) {
@@ -260,6 +296,13 @@ void write_mlperf_logs(const std::string& folder, const MlperfRuns& runs) {
   if (readings > kMostReadings)
     throw InputError({{folder, "", fmt::format("{} would have {:.3g} power readings", s.name, readings),
                        fmt::format("at most {:.0e}: fewer runs, nodes or steps", kMostReadings)}});
+  std::error_code error;
+  fs::create_directories(folder, error);
+  // Another process may have written here since the check before the simulation.
+  const FolderHold hold(folder);
+  Faults faults;
+  check_held_folder("--mlperf-logs", folder, {*runs.scenario}, faults);
+  faults.throw_if_any();
   const fs::path target = benchmark_folder(folder, s), system = system_file(folder, s);
   const fs::path submitter = fs::path(folder) / kSubmitterFolder;
   for (const fs::path& at : {fs::path(folder), submitter, submitter / "results", target.parent_path()})
@@ -270,7 +313,6 @@ void write_mlperf_logs(const std::string& folder, const MlperfRuns& runs) {
   // Built beside its place, so that nobody sees half a folder; runs of the same scenario make place as a whole, since
   // fewer new runs must not leave old ones beside them.
   const fs::path partial = target.string() + ".part";
-  std::error_code error;
   fs::remove_all(partial, error);
   try {
     write_benchmark(partial, runs);

@@ -44,9 +44,10 @@ std::string fixed(Maybe v, int digits) {
 
 // Kinds that tell of doubtful data, not of damaged files.
 bool is_quality(const std::string& kind) {
-  static const std::set<std::string> kinds{"late_start",     "early_end",  "gap",          "repeated_stamp",
-                                           "backward_stamp", "wrong_stop", "shared_trace", "duplicated_run",
-                                           "same_runs",      "no_start",   "odd_reading",  "repeated_event"};
+  static const std::set<std::string> kinds{"late_start",      "early_end",       "gap",          "repeated_stamp",
+                                           "backward_stamp",  "wrong_stop",      "shared_trace", "duplicated_run",
+                                           "same_runs",       "no_start",        "odd_reading",  "repeated_event",
+                                           "unclear_samples", "impossible_value"};
   return kinds.count(kind) != 0;
 }
 
@@ -107,7 +108,9 @@ std::string runs_table(const ImportedBenchmark& b) {
       out += fmt::format(" {:>8} {:>8} {:>7}", fixed(mega(r.nodes_run_j), 3), fixed(mega(r.nodes_mlperf_j), 3),
                          fixed(r.node_w_mean ? Maybe(*r.node_w_mean / 1000) : r.node_w_mean, 3));
     if (!l.succeeded())
-      out += l.finished() ? "  " + printable(l.status.empty() ? "no status" : l.status, 12) : "  unfinished";
+      out += !l.finished()              ? "  unfinished"
+             : !l.not_compliant.empty() ? "  not compliant"
+                                        : "  " + printable(l.status.empty() ? "no status" : l.status, 12);
     out += "\n";
   }
   return out;
@@ -179,6 +182,7 @@ json run_json(const MeasuredRun& r) {
           {"organisation", text(l.organisation)},
           {"platform", text(l.platform)},
           {"duplicate_of", text(l.duplicate_of)},
+          {"not_compliant", text(l.not_compliant)},
           {"in_score", r.in_score},
           {"run_start_ms", l.start_ms != 0 ? json(l.start_ms) : json(nullptr)},
           {"run_stop_ms", l.stop_ms != 0 ? json(l.stop_ms) : json(nullptr)},

@@ -13,6 +13,17 @@ namespace tw {
 namespace {
 
 constexpr int64_t kHour_ms = 3'600'000;
+constexpr double kMostWatts = 1e7;         // of a node or a switch
+constexpr double kFarthest_s = 7 * 86400;  // of a reading from its run
+
+bool possible_watts(const MllogValue& value) {
+  return value.number && *value.number >= 0 && *value.number <= kMostWatts;
+}
+
+// conversion_eff turns the measured side into the other: a loss, or its reciprocal.
+bool possible_factor(const MllogValue& value) {
+  return value.number && *value.number > 0.1 && *value.number < 10;
+}
 
 double seconds_of(int64_t ms) {
   return static_cast<double>(ms) / 1000;
@@ -41,17 +52,19 @@ double trapezoids_j(const std::vector<MeterReading>& r, int64_t from_ms, int64_t
   return sum.value();
 }
 
+// As result_summarizer computes it. Without a stop that lies after the start, the last reading ends the measurement.
 std::optional<double> scoring_rule_j(const MeterFile& f, double run_s) {
   const int64_t start_ms = f.start_ms.value_or(f.readings.front().time_ms);
+  const int64_t stop_ms = f.stop_ms && *f.stop_ms > start_ms ? *f.stop_ms : f.readings.back().time_ms;
   Sum sum;
   int64_t last_ms = start_ms;
   for (const MeterReading& r : f.readings) {
-    if (r.time_ms < start_ms) continue;
+    if (r.time_ms < start_ms || r.time_ms > stop_ms) continue;
     sum.add(r.watts * seconds_of(r.time_ms - last_ms));
     last_ms = r.time_ms;
   }
-  if (last_ms <= start_ms) return std::nullopt;
-  return f.conversion * sum.value() * run_s / seconds_of(last_ms - start_ms);
+  if (stop_ms <= start_ms) return std::nullopt;
+  return f.conversion * sum.value() * run_s / seconds_of(stop_ms - start_ms);
 }
 
 // Milliseconds of a run that lie between two stamps.
@@ -127,22 +140,25 @@ void check_times(const MeterFile& f, const ImportedRun& run, NodeMeter& node, st
 MeterFile read_meter_file(const std::string& path, const std::string& file, std::vector<LogFinding>& findings) {
   MeterFile f;
   Fingerprint fingerprint;
-  size_t repeated = 0, backward = 0, odd = 0, first_repeated = 0, first_backward = 0, first_odd = 0, more = 0;
+  size_t repeated = 0, backward = 0, first_repeated = 0, first_backward = 0, first_odd = 0, more = 0;
   int64_t last_ms = INT64_MIN;
   size_t stop_line = 0;
   bool sorted = true;
-  const LogScan scan = read_mllog(path, [&](const MllogEvent& e) {
+  const LogScan scan = read_mllog(path, file, findings, [&](const MllogEvent& e) {
     if (e.key == "power_measurement_start") {
       if (!f.start_ms) f.start_ms = e.time_ms;
     } else if (e.key == "power_measurement_stop") {
       f.stop_ms = e.time_ms;
       stop_line = e.line;
     } else if (e.key == "conversion_eff") {
-      f.conversion = e.value.number.value_or(1);
+      if (possible_factor(e.value))
+        f.conversion = *e.value.number;
+      else if (++f.impossible == 1)
+        first_odd = e.line;
     } else if (e.key == "power_reading") {
-      if (!e.value.number || *e.value.number < 0) {
-        if (odd++ == 0) first_odd = e.line;
-        if (!e.value.number) return;
+      if (!possible_watts(e.value)) {
+        if (++f.impossible == 1) first_odd = e.line;
+        return;
       }
       if (f.readings.size() >= kMostReadings) {
         if (more++ == 0)
@@ -162,7 +178,6 @@ MeterFile read_meter_file(const std::string& path, const std::string& file, std:
     }
   });
   f.fingerprint = fingerprint.value();
-  add_findings(scan, file, findings);
   if (!sorted)
     std::stable_sort(f.readings.begin(), f.readings.end(),
                      [](const MeterReading& a, const MeterReading& b) { return a.time_ms < b.time_ms; });
@@ -174,14 +189,17 @@ MeterFile read_meter_file(const std::string& path, const std::string& file, std:
   if (backward > 0)
     find(first_backward, "backward_stamp",
          fmt::format("readings stamped before their predecessor: {}; sorted by time", backward));
-  if (odd > 0) find(first_odd, "odd_reading", fmt::format("readings that are negative or no number: {}", odd));
+  if (f.impossible > 0)
+    find(first_odd, "odd_reading",
+         fmt::format("readings or factors that cannot be (negative, no number, beyond {:.0e} W): {}; no energy",
+                     kMostWatts, f.impossible));
   if (scan.events == 0) return f;
   if (f.readings.empty()) find(0, "no_readings", "holds no power_reading");
   if (!f.start_ms) find(0, "no_start", "has no power_measurement_start; its first reading is taken");
   if (!f.readings.empty() && !f.stop_ms) find(0, "cut_off", "has no power_measurement_stop; its last reading is taken");
   if (!f.readings.empty() && f.stop_ms && *f.stop_ms < f.readings.back().time_ms)
     find(stop_line, "wrong_stop",
-         fmt::format("power_measurement_stop is {:.1f} s before the last reading, which is taken",
+         fmt::format("power_measurement_stop is {:.1f} s before the last reading",
                      seconds_of(f.readings.back().time_ms - *f.stop_ms)));
   return f;
 }
@@ -212,6 +230,14 @@ NodeMeter read_node_meter(const std::string& path, const std::string& file, cons
          fmt::format("covers {:.0f} s to {:.0f} s after run_start, less than half of the run; left out", from_s, to_s));
     return node;
   }
+  const double early_s = seconds_of(run.start_ms - f.readings.front().time_ms),
+               late_s = seconds_of(f.readings.back().time_ms - run.stop_ms);
+  if (std::max(early_s, late_s) > kFarthest_s || f.impossible > 0) {
+    if (f.impossible == 0)
+      find("odd_reading",
+           fmt::format("holds readings {:.3g} days from its run; no energy", std::max(early_s, late_s) / 86400));
+    return node;
+  }
   node.usable = true;
   node.mlperf_j = scoring_rule_j(f, *run.run_s);
   node.shift_h = match.shift_h;
@@ -231,12 +257,21 @@ std::optional<double> read_switch_estimate(const std::string& path, const std::s
                                            std::vector<LogFinding>& findings) {
   std::optional<double> watts;
   double conversion = 1;
-  const LogScan scan = read_mllog(path, [&](const MllogEvent& e) {
-    if (e.key == "conversion_eff") conversion = e.value.number.value_or(1);
-    if (e.key == "interconnect_power_est" && !watts) watts = e.value.number;
+  size_t readings = 0;
+  const LogScan scan = read_mllog(path, file, findings, [&](const MllogEvent& e) {
+    const bool factor = e.key == "conversion_eff", estimate = e.key == "interconnect_power_est";
+    if (factor ? !possible_factor(e.value) : estimate && !possible_watts(e.value))
+      findings.push_back({file, e.line, "odd_reading", e.key + " cannot be; left out"});
+    else if (factor)
+      conversion = *e.value.number;
+    else if (estimate && !watts)
+      watts = e.value.number;
+    readings += e.key == "power_reading" ? 1 : 0;
   });
-  add_findings(scan, file, findings);
-  if (scan.events > 0 && !watts) findings.push_back({file, 0, "no_readings", "holds no interconnect_power_est"});
+  if (scan.events > 0 && !watts)
+    findings.push_back({file, 0, "no_readings",
+                        fmt::format("holds no interconnect_power_est{}; its switches count as 0 W",
+                                    readings > 0 ? " (readings alone do not count by the rules)" : "")});
   return watts ? std::optional(*watts * conversion) : watts;
 }
 

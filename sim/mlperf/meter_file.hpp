@@ -20,6 +20,7 @@ struct MeterFile {
   std::vector<MeterReading> readings;
   std::optional<int64_t> start_ms, stop_ms;  // power_measurement_start, _stop
   double conversion = 1;                     // conversion_eff
+  size_t impossible = 0;                     // readings or factors that cannot be: the file gives no energy
   uint64_t fingerprint = 0;                  // of all readings
 };
 
@@ -42,7 +43,8 @@ struct NodeMeter {
   // Trapezoids between readings from run_start to run_stop, the power at either end interpolated; beyond the first or
   // last reading the nearest one holds. This reproduces reference/smc_v4.0/runs.csv.
   std::optional<double> run_j;
-  // The scoring rule of v4.0: sum of P_i (t_i - t_(i-1)) over the whole file, scaled to the time of the run.
+  // The scoring rule of v4.0: sum of P_i (t_i - t_(i-1)) from power_measurement_start to _stop, over the time between
+  // them, scaled to that of the run.
   std::optional<double> mlperf_j;
   double before_s = 0, after_s = 0;  // how far the file reaches beyond the run; negative: it falls short
   double interval_s = 0;             // median between readings

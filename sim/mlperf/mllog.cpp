@@ -132,32 +132,45 @@ class Scanner {
  public:
   explicit Scanner(const std::function<void(const MllogEvent&)>& event) : event_(event) {}
 
-  LogScan read(const std::string& path) {
+  LogScan read(const std::string& path, const std::string& file, std::vector<LogFinding>& findings) {
+    read(path);
+    for (Fault& f : faults_)
+      findings.push_back(
+          {file, f.line, f.kind, f.count > 1 ? fmt::format("{} ({} such lines)", f.what, f.count) : f.what});
+    return scan_;
+  }
+
+ private:
+  struct Fault {
+    std::string kind;
+    size_t line = 0, count = 1;
+    std::string what;
+  };
+
+  void read(const std::string& path) {
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
     if (!file) {
-      fault("unreadable", 0, fmt::format("cannot be read ({})", std::strerror(errno)));
-      return scan_;
+      return fault("unreadable", 0, fmt::format("cannot be read ({})", std::strerror(errno)));
     }
     const auto block = std::make_unique<char[]>(kBlock);
     bool any = false;
     for (size_t size; (size = std::fread(block.get(), 1, kBlock, file.get())) > 0;) {
       any = true;
       take({block.get(), size});
+      if (passed_ > kMostPassedOver) {
+        fault("no_lines", scan_.lines + 1, fmt::format("no line end for {} MiB; the rest is not read", passed_ >> 20));
+        break;
+      }
     }
     if (std::ferror(file.get()) != 0) fault("unreadable", scan_.lines + 1, "cannot be read further");
-    const bool open = !line_.empty();
-    if (open) {
-      last_ = true;
-      line(line_);
-    }
+    last_ = true;
+    if (!line_.empty()) line(line_);
     if (!any)
       fault("empty", 0, "the file is empty");
     else if (scan_.events == 0)
       fault("no_events", 0, "no line of it is an MLLOG event");
-    return scan_;
   }
 
- private:
   void take(std::string_view block) {
     while (!block.empty()) {
       const size_t end = block.find('\n');
@@ -177,6 +190,7 @@ class Scanner {
           line_.clear();
         }
       }
+      passed_ = ends ? 0 : passed_ + part.size();
       if (!ends) return;
       passing_ = false;
       block.remove_prefix(end + 1);
@@ -213,18 +227,20 @@ class Scanner {
   }
 
   void fault(const std::string& kind, size_t line, std::string what) {
-    for (LogFault& known : scan_.faults) {
-      if (known.kind != kind) continue;
-      ++known.count;
-      return;
-    }
-    scan_.faults.push_back({kind, line, 1, std::move(what)});
+    for (Fault& known : faults_)
+      if (known.kind == kind) {
+        ++known.count;
+        return;
+      }
+    faults_.push_back({kind, line, 1, std::move(what)});
   }
 
   const std::function<void(const MllogEvent&)>& event_;
   LogScan scan_;
+  std::vector<Fault> faults_;
   MllogEvent event_now_;
   std::string line_;
+  size_t passed_ = 0;  // since the last line end
   bool passing_ = false, last_ = false;
 };
 
@@ -246,8 +262,9 @@ std::string MllogEvent::text(std::string_view field) const {
   return v != nullptr ? v->text : "";
 }
 
-LogScan read_mllog(const std::string& path, const std::function<void(const MllogEvent&)>& event) {
-  return Scanner(event).read(path);
+LogScan read_mllog(const std::string& path, const std::string& file, std::vector<LogFinding>& findings,
+                   const std::function<void(const MllogEvent&)>& event) {
+  return Scanner(event).read(path, file, findings);
 }
 
 }  // namespace tw

@@ -30,23 +30,27 @@ struct MllogEvent {
   std::string text(std::string_view field) const;
 };
 
-// What is wrong with a file: each kind once, with the first line it was seen in.
-struct LogFault {
-  std::string kind;  // unreadable, empty, no_events, binary, long_line, broken_json, cut_off
+// Something that a reader of the data should know: damage of a file, or data of doubtful quality.
+struct LogFinding {
+  std::string file;  // below the imported folder
   size_t line = 0;   // 0: the file as a whole
-  size_t count = 1;
+  std::string kind;  // "late_start", "broken_json" ...
   std::string what;
 };
 
 struct LogScan {
   size_t lines = 0, events = 0;
-  std::vector<LogFault> faults;
 };
 
-// Longest line that is read; of a longer one the rest is passed over.
+// Longest line that is read; of a longer one the rest is passed over, and a file that has no line end for this long is
+// no log (a disk image, a sparse file): the rest of it is not read.
 constexpr size_t kLongestLogLine = 1 << 20;
+constexpr size_t kMostPassedOver = 64 << 20;
 
-// Reads a file of any size line by line and hands over its events in order. Never throws for what the file holds.
-LogScan read_mllog(const std::string& path, const std::function<void(const MllogEvent&)>& event);
+// Reads a file of any size line by line and hands over its events in order. Never throws for what the file holds: each
+// kind of damage (unreadable, empty, no_events, no_lines, binary, long_line, broken_json, cut_off) becomes one finding
+// under the name `file`, with the first line it was seen in.
+LogScan read_mllog(const std::string& path, const std::string& file, std::vector<LogFinding>& findings,
+                   const std::function<void(const MllogEvent&)>& event);
 
 }  // namespace tw

@@ -9,7 +9,7 @@
 
 #include "core/sum.hpp"
 #include "core/text.hpp"
-#include "mlperf/benchmark_log.hpp"
+#include "run/benchmark.hpp"
 
 namespace tw::mlperf {
 namespace {
@@ -111,6 +111,20 @@ double next_mark(const RunPlan& run, double gbs, double reached) {
   return std::ceil(mark / gbs - 1e-9) * gbs;
 }
 
+// "( run_start null | "epoch_num": 0" as event, key, value and metadata.
+struct LogLine {
+  explicit LogLine(const std::string& text)
+      : event(text[0] == '('   ? "INTERVAL_START"
+              : text[0] == ')' ? "INTERVAL_END"
+                               : "POINT_IN_TIME") {
+    const size_t key_end = text.find(' ', 2), bar = text.find(" | ");
+    key = text.substr(2, key_end - 2);
+    value = text.substr(key_end + 1, bar == std::string::npos ? bar : bar - key_end - 1);
+    if (bar != std::string::npos) metadata = text.substr(bar + 3);
+  }
+  std::string event, key, value, metadata;
+};
+
 struct Event {
   int64_t time_ms = 0;
   std::string text;
@@ -119,14 +133,15 @@ struct Event {
 // Writes the lines of a run. Figures that hold for the whole run are set once, those of a block as they come.
 class Writer {
  public:
-  Writer(const LoggedRun& run, const BenchmarkLog& log, const RunProgress& progress)
-      : run_(run), log_(log), progress_(progress) {
+  Writer(const LoggedRun& run, const Benchmark& benchmark, const RunProgress& progress)
+      : run_(run), benchmark_(benchmark), log_(*benchmark.log), progress_(progress) {
     const Scenario& s = *run.scenario;
     const int gpus = (s.plan.nodes + s.plan.evaluation_nodes) * s.cluster.node.gpus;
     // A scheduler pads ranks to the width of the highest one.
     rank_ = fmt::format("{:>{}}: ", 0, fmt::format("{}", std::max(1, gpus - 1)).size());
     const int replicas = std::max(1, s.workload ? s.plan.gpus(s.cluster.node.gpus) : s.plan.dp);
     f_["org"] = kSimulatedOrg;
+    f_["benchmark"] = s.benchmark;
     f_["platform"] = fmt::format("{}x{}", s.plan.nodes + s.plan.evaluation_nodes, kSimulatedOrg);
     f_["seed"] = fmt::format("{}", run.seed);
     f_["gbs"] = fmt::format("{}", s.plan.gbs);
@@ -136,7 +151,7 @@ class Writer {
     f_["sequence"] = fmt::format("{}", s.training ? s.training->sequence : 0);
     f_["lora_rank"] = fmt::format("{}", s.training && s.training->lora ? s.training->lora->rank : 0);
     f_["eval_samples"] = count_text(s.run.evaluation_samples);
-    f_["epoch_steps"] = count_text(std::ceil(log.epoch_samples / s.plan.gbs));
+    f_["epoch_steps"] = count_text(std::ceil(benchmark.epoch_samples / s.plan.gbs));
     f_["status"] = run_status(run, progress);
     Sum timed_s;
     for (const LoggedBlock& block : progress.blocks) timed_s.add(block.timed_s);
@@ -149,9 +164,10 @@ class Writer {
     set_block({});
   }
 
-  void add(double time_s, const std::vector<LogLine>& lines) {
+  void add(double time_s, const std::vector<std::string>& lines) {
     const int64_t time_ms = run_.start_ms + std::llround(time_s * 1000);
-    for (const LogLine& line : lines) {
+    for (const std::string& text : lines) {
+      const LogLine line(text);
       std::string metadata = R"({"file": "trainwatt", "lineno": 0)";
       if (!line.metadata.empty()) metadata += ", " + filled(line.metadata, f_);
       events_.push_back(
@@ -164,7 +180,7 @@ class Writer {
     set_block(b);
     set_position(b.first_samples);
     add(b.begin_s, log_.block_begin);
-    if (log_.epoch_samples > 0) epochs(b);
+    if (benchmark_.epoch_samples > 0) epochs(b);
     set_position(b.samples);
     add(b.end_s, log_.block_end);
   }
@@ -189,16 +205,17 @@ class Writer {
  private:
   // Not simulated: the evaluation that ends the run meets the target, the others miss it by 1 %.
   std::string accuracy(bool met) const {
-    return float_text(met ? log_.target : log_.target * (log_.lower_is_better ? 1.01 : 0.99));
+    return float_text(met ? benchmark_.target : benchmark_.target * (benchmark_.lower_is_better ? 1.01 : 0.99));
   }
-  double epochs_until(double samples) const { return std::round(samples / log_.epoch_samples); }
+  double epochs_until(double samples) const { return std::round(samples / benchmark_.epoch_samples); }
 
   void set_position(double samples) {
     const double sequence = run_.scenario->training ? static_cast<double>(run_.scenario->training->sequence) : 1;
     f_["samples"] = count_text(samples);
+    f_["step"] = count_text(samples / run_.scenario->plan.gbs);
     f_["tokens"] = count_text(samples * sequence);
-    f_["epoch"] = float_text(log_.epoch_samples > 0 ? samples / log_.epoch_samples : 0);
-    set_epoch(log_.epoch_samples > 0 ? epochs_until(samples) : 0);
+    f_["epoch"] = float_text(benchmark_.epoch_samples > 0 ? samples / benchmark_.epoch_samples : 0);
+    set_epoch(benchmark_.epoch_samples > 0 ? epochs_until(samples) : 0);
   }
   void set_epoch(double number) {
     f_["epoch_number"] = count_text(number);
@@ -210,9 +227,9 @@ class Writer {
     f_["count"] = count_text(b.samples - b.first_samples);
     f_["first_tokens"] = count_text(b.first_samples * sequence);
     f_["count_tokens"] = count_text((b.samples - b.first_samples) * sequence);
-    const double done = log_.epoch_samples > 0 ? epochs_until(b.first_samples) : 0;
+    const double done = benchmark_.epoch_samples > 0 ? epochs_until(b.first_samples) : 0;
     f_["first_epoch"] = count_text(done + 1);
-    f_["epochs"] = count_text(log_.epoch_samples > 0 ? std::max(1.0, epochs_until(b.samples) - done) : 1);
+    f_["epochs"] = count_text(benchmark_.epoch_samples > 0 ? std::max(1.0, epochs_until(b.samples) - done) : 1);
     f_["throughput"] = float_text(b.timed_s > 0 ? (b.samples - b.first_samples) / b.timed_s : 0);
   }
   // Epochs of a block; the last one ends with it. Marks of evaluations fall on whole steps, so a little after epochs.
@@ -222,7 +239,7 @@ class Writer {
     const double last = std::max(first, epochs_until(b.samples));
     double begin_s = b.begin_s;
     for (double e = first; e <= last; ++e) {
-      const double end_s = e == last ? b.end_s : progress_.time_at(e * log_.epoch_samples);
+      const double end_s = e == last ? b.end_s : progress_.time_at(e * benchmark_.epoch_samples);
       set_epoch(e);
       add(begin_s, log_.epoch_begin);
       add(end_s, log_.epoch_end);
@@ -231,6 +248,7 @@ class Writer {
   }
 
   const LoggedRun& run_;
+  const Benchmark& benchmark_;
   const BenchmarkLog& log_;
   const RunProgress& progress_;
   std::string rank_;
@@ -291,29 +309,34 @@ std::string mllog_line(int64_t time_ms, const std::string& event, const std::str
 }
 
 std::string run_status(const LoggedRun& run, const RunProgress& progress) {
-  const bool judged = !progress.evaluations.empty() || benchmark_log(*run.scenario->benchmark).evaluated_offline;
+  const bool judged = !progress.evaluations.empty() || find_benchmark(run.scenario->benchmark)->offline_interval > 0;
   return judged && !run.stopped ? "success" : "aborted";
 }
 
 std::string result_log(const LoggedRun& run) {
-  const BenchmarkLog& log = benchmark_log(*run.scenario->benchmark);
+  const Benchmark& benchmark = *find_benchmark(run.scenario->benchmark);
+  const BenchmarkLog& log = *benchmark.log;
   const RunProgress progress = run_progress(*run.scenario, *run.timeline);
   const double run_s = run.timeline->run_end_s - run.timeline->run_begin_s;
   double init_s = 0;
   for (const NodeGroup& group : run.timeline->groups)
     for (const Phase& phase : group.phases)
       if (phase.kind == PhaseKind::init) init_s = std::max(init_s, run.timeline->run_begin_s - phase.begin_s);
-  Writer writer(run, log, progress);
-  std::vector<LogLine> init = log.init;
-  const LogLine init_stop = init.back();
-  init.pop_back();
-  writer.add(-init_s, init);
-  writer.add(0, {init_stop});
+  Writer writer(run, benchmark, progress);
+  writer.add(-init_s, {log.init.begin(), log.init.end() - 1});
+  writer.add(0, {log.init.back()});
   writer.add(0, log.start);
   const auto& evaluations = progress.evaluations;
   for (size_t i = 0; i < std::max(progress.blocks.size(), evaluations.size()); ++i) {
     if (i < progress.blocks.size()) writer.block(progress.blocks[i]);
     if (i < evaluations.size()) writer.evaluation(evaluations[i], i + 1 == evaluations.size());
+  }
+  // Checkpoints are evaluated after the run, which the rules ask of the last two at least; how long is not simulated.
+  if (benchmark.offline_interval > 0 && evaluations.empty() && !progress.blocks.empty()) {
+    const double all = progress.blocks.back().samples;
+    const double before = all > benchmark.offline_interval ? all - benchmark.offline_interval : all / 2;
+    writer.evaluation({run_s, run_s, before}, false);
+    writer.evaluation({run_s, run_s, all}, true);
   }
   writer.add(run_s, log.stop);
   return writer.text();

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <limits>
-#include <map>
 
 #include "core/sum.hpp"
+#include "run/benchmark.hpp"
 #include "run/scoring.hpp"
 
 namespace tw {
@@ -23,35 +23,11 @@ std::optional<double> MeasuredRun::total_mlperf_j() const {
   return nodes_mlperf_j ? std::optional(*nodes_mlperf_j + network_j().value_or(0)) : std::nullopt;
 }
 
-int required_runs(const std::string& benchmark) {
-  // mlcommons/training_policies, training_rules.adoc, section "Benchmark results"
-  static const std::map<std::string, int> table{{"resnet", 5},
-                                                {"ssd", 5},
-                                                {"single_stage_detector", 5},
-                                                {"maskrcnn", 5},
-                                                {"unet3d", 40},
-                                                {"rnnt", 10},
-                                                {"bert", 10},
-                                                {"dlrm", 10},
-                                                {"dlrm_dcnv2", 10},
-                                                {"gpt3", 3},
-                                                {"stable_diffusion", 10},
-                                                {"llama2_70b_lora", 10},
-                                                {"gnn", 10},
-                                                {"rgat", 10},
-                                                {"minigo", 10},
-                                                {"llama31_405b", 3},
-                                                {"llama31_8b", 10},
-                                                {"flux1", 10},
-                                                {"retinanet", 5}};
-  const auto found = table.find(benchmark);
-  return found == table.end() ? 0 : found->second;
-}
-
 ImportedScore score_runs(const std::string& benchmark, std::vector<MeasuredRun>& runs, double factor) {
   ImportedScore score;
-  score.required_runs = required_runs(benchmark);
-  score.drop = benchmark == "unet3d" ? 4 : 1;
+  const Benchmark* known = find_benchmark(benchmark);
+  score.required_runs = known != nullptr ? known->required_runs : 0;
+  score.drop = known != nullptr ? known->dropped_each_side : 1;
   score.factor = factor;
   std::vector<ScoredRun> scored;
   for (MeasuredRun& run : runs) {

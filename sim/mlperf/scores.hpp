@@ -36,9 +36,6 @@ struct ImportedScore {
   std::string remark;                     // fewer runs than the rules ask for
 };
 
-// Runs that a submission needs (training_policies); 0: unknown.
-int required_runs(const std::string& benchmark);
-
 // Marks the runs in score. A run that failed counts as slower than any other.
 ImportedScore score_runs(const std::string& benchmark, std::vector<MeasuredRun>& runs, double factor);
 

@@ -12,6 +12,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/sum.hpp"
+#include "run/benchmark.hpp"
 
 namespace tw {
 namespace {
@@ -113,8 +114,9 @@ std::optional<double> scaling_factor(const fs::path& path, const std::string& fi
   const json j = small_json(path, file, findings);
   if (j.is_null()) return std::nullopt;
   const auto factor = j.find("scaling_factor");
-  if (factor != j.end() && factor->is_number() && factor->get<double>() >= 1) return factor->get<double>();
-  findings.push_back({file, 0, "broken_json", "has no scaling_factor of at least 1"});
+  if (factor != j.end() && factor->is_number() && factor->get<double>() >= 1 && factor->get<double>() < 10)
+    return factor->get<double>();
+  findings.push_back({file, 0, "broken_json", "has no scaling_factor from 1 to 10"});
   return std::nullopt;
 }
 
@@ -152,16 +154,9 @@ std::string meter_of(const ImportedBenchmark& b, const fs::path& folder) {
   return name.empty() ? says(folder.string()) : name;
 }
 
-// "3d-unet", "unet3d" and the like are spelt in several ways: letters and digits only.
-std::string spelt(std::string text) {
-  std::string out;
-  for (const char c : text)
-    if (std::isalnum(static_cast<unsigned char>(c)))
-      out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  static const std::map<std::string, std::string> aliases{
-      {"singlestagedetector", "ssd"}, {"retinanet", "ssd"}, {"rgat", "gnn"}, {"dlrm", "dlrmdcnv2"}};
-  const auto found = aliases.find(out);
-  return found == aliases.end() ? out : found->second;
+bool same_benchmark(const std::string& a, const std::string& b) {
+  const Benchmark* known = find_benchmark(a);
+  return a == b || (known != nullptr && known == find_benchmark(b));
 }
 
 void find_duplicates(ImportedBenchmark& b, std::vector<LogFinding>& findings) {
@@ -244,12 +239,15 @@ class Importer {
     std::map<uint64_t, std::string> traces;
     for (MeasuredRun& run : b.runs) {
       known.insert(run.log.id);
-      if (spelt(run.log.benchmark) != spelt(b.benchmark) && !run.log.benchmark.empty())
+      if (!run.log.benchmark.empty() && !same_benchmark(run.log.benchmark, b.benchmark))
         out.findings.push_back(
             {run.log.file, 0, "other_benchmark",
              fmt::format("logs benchmark \"{}\", its folder is \"{}\"", run.log.benchmark, b.benchmark)});
       power(b, run, files, spans);
-      find_shared_traces(run, traces, out.findings);
+      std::vector<LogFinding> shared;
+      find_shared_traces(run, traces, shared);
+      // Simulated nodes of one kind draw the same watts.
+      if (!b.simulated) out.findings.insert(out.findings.end(), shared.begin(), shared.end());
       add_up(run, b.nodes, out.findings);
       if (any_power && run.nodes.empty())
         out.findings.push_back({run.log.file, 0, "no_power", "has no power files, as other runs of its folder have"});
@@ -285,7 +283,7 @@ class Importer {
         done();
       }
     }
-    if (!run.network_w && b.nodes > 1)
+    if (switches == files.switches.end() && b.nodes > 1)
       out.findings.push_back({fs::path(nodes->second.front()).parent_path().string(), 0, "no_switch_estimate",
                               "has no sw_*.txt; the network counts as 0 W"});
   }
@@ -329,6 +327,7 @@ Import import_submission(const std::string& folder,
   if (error) throw InputError({{folder, "", "there is no such folder", ""}});
   std::string only;
   if (!fs::is_directory(top)) {  // one result file, with the power files beside it
+    if (!fs::is_regular_file(top)) throw InputError({{folder, "", "is neither a folder nor a file", ""}});
     only = top.filename().string();
     top = top.parent_path();
   }

@@ -33,7 +33,7 @@ std::string report_page(const std::string& folder) {
   std::error_code ignored;
   if (!fs::is_directory(at, ignored))
     throw InputError({{folder, "", "is no folder", "a folder made by run, sweep or validate with -o"}});
-  const auto has = [&](const char* name) { return fs::exists(at / name, ignored); };
+  const auto has = [&](const char* name) { return fs::is_regular_file(at / name, ignored); };
   const json inputs = has("inputs.json") ? parsed((at / "inputs.json").string()) : json::object();
   // One folder may hold several: the study first, since a sweep leaves nothing else.
   if (has("sweep.csv")) return study_page(folder, inputs);

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "core/codec.hpp"
+#include "run/benchmark.hpp"
 #include "study/scenario.hpp"
 #include "study/study_values.hpp"
 #include "study/sweep.hpp"
@@ -30,6 +31,7 @@ void collect(const ObjectInfo& info, std::map<std::string, const ObjectInfo*>& k
 std::map<std::string, const ObjectInfo*> input_kinds() {
   std::map<std::string, const ObjectInfo*> kinds;
   collect(description<Scenario>().info(), kinds);
+  collect(description<Benchmark>().info(), kinds);
   collect(description<Suite>().info(), kinds);
   collect(description<KnownGaps>().info(), kinds);
   collect(description<Study>().info(), kinds);

@@ -21,10 +21,6 @@ double olympic_mean(std::vector<double> values, int drop) {
   return sum.value() / static_cast<double>(values.size() - 2 * cut);
 }
 
-int olympic_drop(int runs) {
-  return runs >= 40 ? 4 : 1;
-}
-
 double rcp_factor(double reference_samples, double submitted_samples) {
   return submitted_samples > 0 ? std::max(1.0, reference_samples / submitted_samples) : 1;
 }

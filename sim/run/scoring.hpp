@@ -10,9 +10,6 @@ namespace tw {
 // Mean of `values` without the `drop` least and the `drop` greatest. InputError when nothing is left.
 double olympic_mean(std::vector<double> values, int drop);
 
-// Runs dropped at each end: 4 of 40 for 3D U-Net, 1 for all other benchmarks.
-int olympic_drop(int runs);
-
 // max(1, mean samples of the reference convergence points / olympic mean of the submission's samples).
 double rcp_factor(double reference_samples, double submitted_samples);
 

@@ -12,6 +12,7 @@
 #include "network/process.hpp"
 #include "power/energy_window.hpp"
 #include "power/meter.hpp"
+#include "run/benchmark.hpp"
 #include "run/scoring.hpp"
 #include "run/step_source.hpp"
 
@@ -60,16 +61,11 @@ std::string bytes_of(const std::vector<RunSample>& samples) {
   return {reinterpret_cast<const char*>(samples.data()), samples.size() * sizeof(RunSample)};
 }
 
-// The submission's factor, or the scorer's rule on the samples that the runs drew.
-double rcp_factor_of(const Scenario& s, const std::vector<RunSample>& samples, std::string& rule) {
-  if (s.run.mlperf_v4_0.rcp_factor) {
-    rule = "given";
-    return *s.run.mlperf_v4_0.rcp_factor;
-  }
-  if (!s.run.convergence || samples.size() < 3) return 1;
-  rule = "convergence data";
-  return rcp_factor(reference_samples(*s.run.convergence, s.plan.gbs),
-                    olympic_mean(values_of(samples, &RunSample::target_samples), 1));
+// Runs that a score drops at each end: what the benchmark says, where that leaves any.
+int dropped(const Scenario& s, size_t runs) {
+  const Benchmark* benchmark = find_benchmark(s.benchmark);
+  const int drop = benchmark != nullptr ? benchmark->dropped_each_side : 1;
+  return runs > 2 * static_cast<size_t>(drop) ? drop : 0;
 }
 
 // From a failure until training goes on, the interval in use, and what others would give.
@@ -88,6 +84,25 @@ void fill_intervals(FailuresResult& f, const RunInputs& in, const RunModel& mode
 }
 
 }  // namespace
+
+double submission_factor(const Scenario& s, const std::vector<double>& target_samples, std::string& rule) {
+  if (s.run.mlperf_v4_0.rcp_factor) {
+    rule = "given";
+    return *s.run.mlperf_v4_0.rcp_factor;
+  }
+  const Benchmark* benchmark = find_benchmark(s.benchmark);
+  const Convergence* convergence = nullptr;
+  if (s.run.convergence)  // one draw or two say nothing of how a submission converges
+    convergence = target_samples.size() < 3 ? nullptr : &*s.run.convergence;
+  else if (benchmark != nullptr && benchmark->convergence && s.run.samples &&
+           (s.run.evaluation_interval > 0 || benchmark->offline_interval > 0) &&
+           convergence_problem(*benchmark->convergence, s.plan.gbs).empty())
+    convergence = &*benchmark->convergence;
+  if (convergence == nullptr || target_samples.empty()) return 1;
+  rule = "convergence data";
+  return rcp_factor(reference_samples(*convergence, s.plan.gbs),
+                    olympic_mean(target_samples, dropped(s, target_samples.size())));
+}
 
 double days_per_trillion_tokens(double tokens_per_s) {
   return 1e12 / tokens_per_s / 86400;
@@ -157,12 +172,11 @@ std::vector<RunSample> play_series(const RunSeries& series, RunSample first, int
   return samples;
 }
 
-Distribution time_distribution(const std::vector<RunSample>& samples, double rcp_factor) {
+Distribution time_distribution(const Scenario& scenario, const std::vector<RunSample>& samples, double rcp_factor) {
   const Spread s = spread_of(values_of(samples, &RunSample::time_s));
   Distribution d;
   d.mean = s.mean, d.sd = s.sd, d.p5 = s.p5, d.p50 = s.p50, d.p95 = s.p95;
-  // The rule of MLPerf drops the fastest and the slowest; with fewer than three runs there is nothing to drop.
-  d.olympic = samples.size() < 3 ? *s.mean : olympic_mean(values_of(samples, &RunSample::time_s), 1);
+  d.olympic = olympic_mean(values_of(samples, &RunSample::time_s), dropped(scenario, samples.size()));
   d.official = *d.olympic * rcp_factor;
   return d;
 }
@@ -189,8 +203,9 @@ SeriesResult series_result(const Scenario& s, const std::vector<RunSample>& samp
   r.kg_co2e = spread_of(kg);
   r.goodput = spread_of(values_of(samples, &RunSample::goodput));
   r.lost_s = spread_of(values_of(samples, &RunSample::lost_s));
-  r.rcp_factor = rcp_factor_of(s, samples, r.rcp_rule);
-  if (samples.size() >= 3) r.official_dc_j = official_score(scored, 1, *r.rcp_factor).energy_j;
+  r.rcp_factor = submission_factor(s, values_of(samples, &RunSample::target_samples), r.rcp_rule);
+  if (const int drop = dropped(s, samples.size()); drop > 0)
+    r.official_dc_j = official_score(scored, drop, *r.rcp_factor).energy_j;
   const Spread time = spread_of(values_of(samples, &RunSample::time_s));
   if (time.sd && *time.mean > 0) {
     const auto n = static_cast<double>(samples.size());

@@ -38,7 +38,11 @@ RunSample sample_of(const Scenario& scenario, const SimulatedRun& run, const Sup
 std::vector<RunSample> play_series(const RunSeries& series, RunSample first, int workers);
 
 // Over all runs. The olympic mean drops the fastest and the slowest; below three runs it is the mean.
-Distribution time_distribution(const std::vector<RunSample>& samples, double rcp_factor);
+Distribution time_distribution(const Scenario& scenario, const std::vector<RunSample>& samples, double rcp_factor);
+
+// What a score is multiplied by: the scenario's factor, else that of the reference convergence points (those the run
+// draws from, or its benchmark's) over the samples that its runs took; `rule` says which. 1 where neither is there.
+double submission_factor(const Scenario& scenario, const std::vector<double>& target_samples, std::string& rule);
 SeriesResult series_result(const Scenario& scenario, const std::vector<RunSample>& samples, Maybe network_w);
 
 // Of the run that the result shows. The distribution of times is left out.

@@ -9,6 +9,7 @@
 #include "core/text.hpp"
 #include "facility/facility.hpp"
 #include "power/check_power.hpp"
+#include "run/benchmark.hpp"
 #include "study/what_if_accelerator.hpp"
 #include "topology/fabric.hpp"
 
@@ -123,6 +124,10 @@ void check_scenario(Scenario& s, const ReadContext& root) {
     if (s.plan.pp * s.plan.cp * s.plan.ep != 1)
       plan.fault("a profiled workload is data parallel only", "pp = cp = ep = 1; tp accelerators may share a sample");
   }
+  if (!s.benchmark.empty() && find_benchmark(s.benchmark) == nullptr)
+    root.at("benchmark")
+        .fault(fmt::format("unknown benchmark \"{}\"", printable(s.benchmark)),
+               suggest(s.benchmark, benchmark_names()));
   check_run(s, root.at("run"), plan);
   check_power(s.cluster, used_activities(s), root.at("cluster"));
   const size_t before = root.faults->size();
@@ -197,7 +202,8 @@ void Scenario::describe(Description<Scenario>& d) {
   d.optional("traffic", &Scenario::traffic, "storage or background traffic on the same fabric");
   d.optional("network_rule", &Scenario::network_rule, "how switch power is apportioned to the job");
   d.optional("reference", &Scenario::reference, "what was measured");
-  d.optional("benchmark", &Scenario::benchmark, "the MLPerf Training benchmark that this is, for logs in its form");
+  d.optional("benchmark", &Scenario::benchmark,
+             "the MLPerf Training benchmark that this is (models/benchmarks), for its scores and logs in its form");
 }
 
 }  // namespace tw

@@ -9,7 +9,6 @@
 #include "facility/hourly_series.hpp"
 #include "facility/site.hpp"
 #include "power/network_rule.hpp"
-#include "run/benchmark.hpp"
 #include "run/run_plan.hpp"
 #include "study/neighbours.hpp"
 #include "topology/cluster.hpp"
@@ -50,7 +49,7 @@ struct Scenario {
   std::vector<BackgroundTraffic> traffic;
   NetworkRule network_rule = NetworkRule::as_published;
   Reference reference;
-  std::optional<Benchmark> benchmark;
+  std::string benchmark;  // of models/benchmarks; empty: none
   static void describe(Description<Scenario>& d);
 };
 

@@ -183,7 +183,7 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   const std::vector<RunSample> samples = play_series(whole, sample_of(s, run, supplied), options.workers);
   r.series_of_runs = series_result(s, samples, r.power.network_w);
   const double rcp = r.series_of_runs.rcp_factor.value_or(1);
-  r.run.time_to_train_s = time_distribution(samples, rcp);
+  r.run.time_to_train_s = time_distribution(s, samples, rcp);
   const EnergyWindow scored =
       mlperf_window(s.cluster, power, r.power.network_w, m.meter_before.value(), m.meter_after.value(), rcp);
   const FacilityEnergy facility = facility_energy(s.site, window), scored_facility = facility_energy(s.site, scored);

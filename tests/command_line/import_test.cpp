@@ -68,6 +68,28 @@ TEST_CASE("import: real logs as table, JSON, CSV and files") {
   CHECK(all.out.find(f / "") == std::string::npos);  // no absolute paths in results
 }
 
+TEST_CASE("import: figures of a submitter's DC and AC sets stand beside each other") {
+  const Folder f;
+  for (const char* set : {"smc-dc-power", "smc-ac-power"})
+    fs::copy(source_folder() + "/" + kLogs + "/smc-dc-power", f / ("round/" + std::string(set)),
+             fs::copy_options::recursive);
+  REQUIRE(run({"import", f / "round", "--benchmark", "llama2_70b_lora", "-o", f / "out", "-q"}).code == 0);
+  for (const char* name : {"imported-smc-dc-power-1xSMC-H100-SXM-80GB-llama2_70b_lora.csv",
+                           "imported-smc-dc-power-8xSMC-H100-SXM-80GB-llama2_70b_lora.csv",
+                           "imported-smc-ac-power-1xSMC-H100-SXM-80GB-llama2_70b_lora.csv",
+                           "imported-smc-ac-power-8xSMC-H100-SXM-80GB-llama2_70b_lora.csv"})
+    CHECK(fs::exists(f / (std::string("out/") + name)));
+  // The folder makes a page.
+  const Run page = run({"report", f / "out", "-o", "-"});
+  CHECK(page.code == 0);
+  for (const char* part : {"smc-ac-power", "data-key=\"/benchmarks/0/runs/0/run_s\"", "shared_trace", "<figure>"})
+    CHECK(holds(page.out, part));
+  f.put("bad/import.json", "[{}]");
+  const Run bad = run({"report", f / "bad"});
+  CHECK(bad.code == 2);
+  CHECK(holds(bad.err, "is not what trainwatt import wrote"));
+}
+
 TEST_CASE("import: refusals") {
   const Folder f;
   const auto refused = [&](const std::vector<std::string>& words) {

@@ -74,7 +74,7 @@ void compare(const std::string& scenario, const std::string& system, const std::
 
   double joules = 0;
   for (int i = 0; i < nodes; ++i) {
-    const auto readings = log_lines(results + "power/result_0/node_" + std::to_string(nodes > 1 ? i + 1 : 0) + ".txt");
+    const auto readings = log_lines(results + "power/result_0/node_" + std::to_string(i) + ".txt");
     CHECK(form(readings.front()) ==
           "namespace time_ms event_type key value metadata INTERVAL_START "
           "power_measurement_start null");
@@ -114,9 +114,9 @@ TEST_CASE("a submission folder: its files as in a real one, every folder marked,
   CHECK(holds(text_of(results + "/SIMULATED"), "Scenario: smc-llama2-70b-lora-8n\n"));
   for (const char* name : {"result_0", "result_1", "result_2"}) {
     CHECK(fs::exists(results + "/" + name + ".txt"));
-    CHECK(fs::exists(results + "/power/" + name + "/node_8.txt"));
-    CHECK_FALSE(fs::exists(results + "/power/" + name + "/node_9.txt"));
-    CHECK_FALSE(fs::exists(results + "/power/" + name + "/node_0.txt"));
+    CHECK(fs::exists(results + "/power/" + name + "/node_0.txt"));
+    CHECK(fs::exists(results + "/power/" + name + "/node_7.txt"));
+    CHECK_FALSE(fs::exists(results + "/power/" + name + "/node_8.txt"));
   }
   CHECK_FALSE(fs::exists(results + "/result_3.txt"));
   const auto network = log_lines(results + "/power/result_1/sw_0.txt"),
@@ -144,7 +144,11 @@ TEST_CASE("a submission folder: its files as in a real one, every folder marked,
   for (const auto& [key, value] : real_system.items()) real_keys.push_back(key);
   CHECK(keys == real_keys);
   CHECK(holds(system, "\"submitter\": \"TrainWatt (simulated)\""));
-  CHECK(holds(system, "\"status\": \"research\""));
+  // What the checker of system descriptions and the summarizer want of it.
+  CHECK(own_system["status"] == "Research, Development, or Internal (RDI)");
+  for (const char* key : {"host_processors_per_node", "host_processor_core_count", "host_processor_vcpu_count",
+                          "accelerators_per_node", "number_of_nodes"})
+    CHECK_NOTHROW(std::stoi(own_system[key].get<std::string>()));
 
   // Fewer runs of the same scenario take the place of the old ones; another system comes beside them.
   REQUIRE(run({"run", k8, "--runs", "2", "-q", "--mlperf-logs", dir}).code == 0);
@@ -209,4 +213,64 @@ TEST_CASE("a run that its supply stops is logged as aborted; evaluations beside 
   REQUIRE(run({"run", "scenarios/mlperf-gpt3.json", "-q", "--mlperf-logs", dir}).code == 0);
   const std::string gpt3 = text_of(dir + "/TrainWatt-simulated/results/64xeos-h100/gpt3/result_0.txt");
   CHECK(holds(gpt3, "\"status\": \"aborted\""));
+}
+
+TEST_CASE("two writers of one folder wait for each other and lose nothing") {
+  const Folder folder;
+  const std::string dir = folder / "logs", program = "cd " + source_folder() + "; " + program_folder() + "/trainwatt";
+  const auto command = [&](const std::string& scenario) {
+    return "(" + program + " run " + scenario + " -q --runs 3 --mlperf-logs " + dir + " > /dev/null; echo $? >> " +
+           (folder / "codes") + ") & ";
+  };
+  REQUIRE(std::system((command(k1) + command(k8) + command(k8) + "wait").c_str()) == 0);
+  CHECK(text_of(folder / "codes") == "0\n0\n0\n");
+  const Run r = run({"import", dir, "--json", "-"});
+  REQUIRE(r.code == 0);
+  const auto j = ordered_json::parse(r.out);
+  REQUIRE(j["benchmarks"].size() == 2);
+  for (const auto& b : j["benchmarks"]) CHECK(b["runs"].size() == 3);
+  for (const auto& f : j["findings"]) UNSCOPED_INFO(f.dump());
+  CHECK(j["findings"].empty());
+}
+
+// Score of a folder as result_summarizer computes it: olympic mean of run_stop - run_start, times scaling.json.
+double summarized_s(const std::string& results, int runs) {
+  std::vector<double> times;
+  for (int i = 0; i < runs; ++i) {
+    const auto lines = log_lines(results + "/result_" + std::to_string(i) + ".txt");
+    times.push_back((stamp_ms(lines, "run_stop") - stamp_ms(lines, "run_start")) / 1000);
+  }
+  std::sort(times.begin(), times.end());
+  double sum = 0;
+  for (size_t i = 1; i + 1 < times.size(); ++i) sum += times[i];
+  return sum / static_cast<double>(times.size() - 2) *
+         ordered_json::parse(text_of(results + "/scaling.json"))["scaling_factor"].get<double>();
+}
+
+TEST_CASE("exported folders score what the program says, with the factor of the reference convergence") {
+  struct Case {
+    const char *scenario, *folder;
+    double factor;
+  };
+  // By the reference convergence points of mlcommons/logging: reference samples over those of the scenario.
+  for (const Case& c : {Case{"mlperf-lora", "1xeos-h100/llama2_70b_lora", 1.0347},
+                        Case{"mlperf-gnn", "1xeos-h100/gnn", 1.0037}, Case{"mlperf-bert", "1xeos-h100/bert", 1.0099},
+                        Case{"mlperf-stable-diffusion", "1xeos-h100/stable_diffusion", 0}}) {
+    CAPTURE(c.scenario);
+    const Folder folder;
+    const Run r = run({"run", "scenarios/" + std::string(c.scenario) + ".json", "--runs", "4", "--json", "-", "-q",
+                       "--mlperf-logs", folder / "logs"});
+    INFO(r.err);
+    REQUIRE(r.code == 0);
+    const auto result = ordered_json::parse(r.out)[0];
+    const std::string results = folder / ("logs/TrainWatt-simulated/results/" + std::string(c.folder));
+    const double official = result["run"]["time_to_train_s"]["official"].get<double>();
+    CHECK(summarized_s(results, 4) == Approx(official).margin(1.1e-3));
+    if (c.factor > 0) CHECK(result["runs"]["rcp_factor"].get<double>() == Approx(c.factor).margin(5.1e-5));
+    const Run imported = run({"import", folder / "logs", "--json", "-"});
+    const auto j = ordered_json::parse(imported.out);
+    CHECK(j["benchmarks"][0]["score"]["time_s"].get<double>() == Approx(official).margin(1.1e-3));
+    for (const auto& f : j["findings"]) UNSCOPED_INFO(f.dump());
+    CHECK(j["findings"].empty());
+  }
 }

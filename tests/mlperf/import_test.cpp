@@ -8,12 +8,15 @@
 #include "core/csv.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
-#include "mlperf/submission.hpp"
+#include "mlperf/made_logs.hpp"
 #include "paths.hpp"
 
 namespace {
 
 using namespace tw;
+using made::event;
+using made::kStart;
+using made::Tree;
 namespace fs = std::filesystem;
 
 const std::string kLogs = source_folder() + "/reference/mlperf_logs";
@@ -21,34 +24,6 @@ const std::string kLogs = source_folder() + "/reference/mlperf_logs";
 Import imported(const std::string& folder) {
   return import_submission(folder, {}, {});
 }
-
-// A folder of its own that goes with the test.
-class Tree {
- public:
-  Tree() {
-    static int number = 0;
-    path_ =
-        fs::temp_directory_path() / ("trainwatt_import_" + std::to_string(::getpid()) + "_" + std::to_string(number++));
-    fs::create_directories(path_);
-  }
-  ~Tree() { fs::remove_all(path_); }
-  Tree(const Tree&) = delete;
-  Tree& operator=(const Tree&) = delete;
-  std::string root() const { return path_.string(); }
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-  void put(const std::string& name, const std::string& text) const { write_file(*this / name, text); }
-
- private:
-  fs::path path_;
-};
-
-std::string event(int64_t ms, const std::string& key, const std::string& kind = "POINT_IN_TIME",
-                  const std::string& value = "null", const std::string& metadata = "\"\"") {
-  return "0: :::MLLOG {\"namespace\": \"\", \"time_ms\": " + std::to_string(ms) + ", \"event_type\": \"" + kind +
-         "\", \"key\": \"" + key + "\", \"value\": " + value + ", \"metadata\": " + metadata + "}\n";
-}
-
-constexpr int64_t kStart = 1'700'000'000'000;
 
 // A run of 100 s that begins `at` and evaluates once.
 std::string log_of(int64_t at = kStart, const std::string& status = "success") {
@@ -70,13 +45,10 @@ std::string meter_of(int64_t at = kStart, int watts = 5000, int seconds = 100) {
 }
 
 const LogFinding* found(const Import& import, const std::string& kind) {
-  for (const LogFinding& f : import.findings)
-    if (f.kind == kind) return &f;
-  return nullptr;
+  return made::found(import.findings, kind);
 }
 size_t count(const Import& import, const std::string& kind) {
-  return static_cast<size_t>(std::count_if(import.findings.begin(), import.findings.end(),
-                                           [&](const LogFinding& f) { return f.kind == kind; }));
+  return made::count(import.findings, kind);
 }
 
 }  // namespace
@@ -219,9 +191,10 @@ TEST_CASE("lines of a log: rank prefixes, text on both sides, NaN, several event
         "3: rank text :::MLLOG {\"time_ms\": 1, \"key\": \"a\", \"value\": NaN} and more :::MLLOG {\"time_ms\": 2.0, "
         "\"key\": \"b\", \"value\": \"text with } and NaN\", \"metadata\": {\"step\": 3}}");
   std::vector<MllogEvent> events;
-  const LogScan scan = read_mllog(t / "a.txt", [&](const MllogEvent& e) { events.push_back(e); });
+  std::vector<LogFinding> findings;
+  read_mllog(t / "a.txt", "a.txt", findings, [&](const MllogEvent& e) { events.push_back(e); });
   REQUIRE(events.size() == 2);
-  CHECK(scan.faults.empty());
+  CHECK(findings.empty());
   CHECK_FALSE(events[0].value.number.has_value());
   CHECK(events[1].time_ms == 2);
   CHECK(events[1].value.text == "text with } and NaN");

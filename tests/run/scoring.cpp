@@ -1,5 +1,6 @@
 #include "run/scoring.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
@@ -7,6 +8,7 @@
 #include "core/csv.hpp"
 #include "core/error.hpp"
 #include "paths.hpp"
+#include "run/benchmark.hpp"
 
 namespace {
 
@@ -62,8 +64,9 @@ TEST_CASE("every score of the reference cluster is reproduced") {
   for (size_t i = 0; i < scores.rows(); ++i) {
     const auto all = submissions(scores.text(i, "benchmark"));
     const Submission& s = all.at(scores.text(i, "folder") + " " + scores.text(i, "nodes"));
-    CHECK(olympic_drop(static_cast<int>(s.runs.size())) == scores.value(i, "dropped_each_side"));
-    const OfficialScore score = official_score(s.runs, olympic_drop(static_cast<int>(s.runs.size())), s.factor);
+    const int drop = find_benchmark(scores.text(i, "benchmark"))->dropped_each_side;
+    CHECK(drop == scores.value(i, "dropped_each_side"));
+    const OfficialScore score = official_score(s.runs, drop, s.factor);
     CHECK(score.time_s / 60 == Approx(scores.value(i, "score_minutes")).margin(5.1e-6));
     if (const auto energy = scores.number(i, "energy_official_j"))
       CHECK(*score.energy_j == Approx(*energy).margin(1));
@@ -77,4 +80,27 @@ TEST_CASE("the factor never rewards slow convergence") {
   CHECK(rcp_factor(3000, 3072) == 1);
   CHECK(olympic_mean({5, 1, 3, 100}, 1) == 4);
   CHECK_THROWS_AS(olympic_mean({1, 2}, 1), InputError);
+}
+
+TEST_CASE("benchmarks are files: found by name or alias however it is spelt, with their runs and drops") {
+  REQUIRE(find_benchmark("3D-UNet") != nullptr);
+  CHECK(find_benchmark("3D-UNet")->dropped_each_side == 4);
+  CHECK(find_benchmark("retinanet") == find_benchmark("ssd"));
+  CHECK(find_benchmark("single_stage_detector") == find_benchmark("ssd"));
+  CHECK(find_benchmark("rgat") == find_benchmark("gnn"));
+  CHECK(find_benchmark("dlrm")->required_runs == 5);  // rounds up to v2.1
+  CHECK(find_benchmark("dlrm_dcnv2")->required_runs == 10);
+  CHECK(find_benchmark("lora") == nullptr);
+  CHECK(find_benchmark("") == nullptr);
+  const std::vector<std::string> names = benchmark_names();
+  CHECK(names.size() == 18);
+  for (const char* name : {"llama31_405b", "llama31_8b", "flux1", "deepseekv3_671b", "gpt_oss_20b"})
+    CHECK(std::find(names.begin(), names.end(), name) != names.end());
+  for (const std::string& name : names) {
+    INFO(name);
+    const Benchmark& b = *find_benchmark(name);
+    CHECK(b.name == name);
+    CHECK((b.plausible_samples.empty() || b.plausible_samples.size() == 2));
+    CHECK_FALSE(b.source.empty());
+  }
 }

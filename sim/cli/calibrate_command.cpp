@@ -124,6 +124,13 @@ ExitCode run(const Arguments& a, Console& console) {
         labs);
   } else {
     const auto measured = load<Accelerator>(a.transfer);
+    for (const auto& [file, sheet] : {std::pair{&a.transfer, &measured}, std::pair{&a.datasheet, &datasheet}})
+      for (const auto& [key, value] : {std::pair{"/peak_bf16", sheet->peak_bf16.value()},
+                                       std::pair{"/memory_bandwidth", sheet->memory_bandwidth.value()},
+                                       std::pair{"/copy_bandwidth", sheet->copy_bandwidth.value()}})
+        if (!(value > 0) && (sheet == &measured || std::string(key) != "/copy_bandwidth"))
+          faults.add({*file, key, "is 0: kernels are scaled by it", "the value of its datasheet"});
+    faults.throw_if_any();
     profile = transferred(measured, datasheet);
     source = datasheet.source;
   }

@@ -40,16 +40,16 @@ ExitCode run(const Arguments& a, Console& console) {
 
 Command check_command() {
   const auto a = std::make_shared<Arguments>();
-  return {"check",
-          "Checks scenarios and everything they draw in, or results of run --json; simulates nothing",
-          "  trainwatt check scenarios/*.json\n"
-          "  trainwatt check mine.json --set /plan/tp=8 --explain-inputs\n"
-          "  trainwatt check out/result.json                          parts, sums and shares of a result",
-          {argument("file", "FILE", "scenarios, or results of run --json", &a->files),
-           overrides("every scenario", &a->set),
-           flag("--explain-inputs", "print every value in effect and where it comes from", &a->explain),
-           quiet(&a->quiet, "say nothing about what is right")},
-          [a](Console& console) { return run(*a, console); }};
+  return {
+      "check",
+      "Checks scenarios and everything they draw in, or results of run --json; simulates nothing",
+      "  trainwatt check scenarios/*.json\n"
+      "  trainwatt check mine.json --set /plan/tp=8 --explain-inputs\n"
+      "  trainwatt check out/result.json                          parts, sums and shares of a result",
+      {argument("file", "FILE", "scenarios, or results of run --json", &a->files), overrides("every scenario", &a->set),
+       flag("--explain-inputs", "print every value in effect and where it comes from", &a->explain),
+       quiet(&a->quiet, "say nothing about what is right")},
+      [a](Console& console) { return run(*a, console); }};
 }
 
 }  // namespace tw::cli

@@ -118,7 +118,7 @@ ExitCode run(const Arguments& a, Console& console) {
   if (!a.json.empty())
     write_output(console, a.json,
                  a.sizes.size() == 1 ? report::collective_json(costs.front(), a.level)
-                                    : report::collectives_json(costs, a.level));
+                                     : report::collectives_json(costs, a.level));
   if (a.json != "-")
     console.result(a.sizes.size() == 1 ? report::collective_text(costs.front())
                                       : report::collectives_table(cluster.name, costs));

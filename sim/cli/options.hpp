@@ -39,10 +39,10 @@ Option required(Option option);
 Option flag(std::string names, std::string meaning, bool* target);
 Option output_file(std::string names, std::string meaning, std::string* target);
 Option output_folder(std::string names, std::string meaning, std::string* target);
-Option json_file(std::string what, std::string* target);                 // --json
-Option overrides(std::string of, std::vector<std::string>* target);      // --set
-Option jobs(std::string what, int* target);                              // --jobs
-Option seed(uint64_t* target);                                           // --seed
+Option json_file(std::string what, std::string* target);             // --json
+Option overrides(std::string of, std::vector<std::string>* target);  // --set
+Option jobs(std::string what, int* target);                          // --jobs
+Option seed(uint64_t* target);                                       // --seed
 Option quiet(bool* target, std::string meaning = "no progress bar and no remarks");
 
 // A quantity above 0, "1.2 MW", in SI.

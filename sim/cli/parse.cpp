@@ -123,6 +123,10 @@ Parsed parse(const std::vector<Command>& known, const std::vector<std::string>& 
     return refused(program, rest.empty() ? "an argument is not understood"
                                          : unknown_argument(rest.front(), sub != nullptr ? *sub : app));
   } catch (const CLI::ParseError& error) {
+    // A mistyped option is what made a required one missing.
+    for (const std::string& word : app.remaining(true))
+      if (word.size() > 1 && word.front() == '-')
+        return refused(program, unknown_argument(word, sub != nullptr ? *sub : app));
     return refused(program, error.what());
   }
   for (const Command& command : known)

@@ -120,8 +120,8 @@ Command plan_command() {
       "no\n"
       "estimate left can beat the plans found. A run told in steps is taken as that many samples, so that plans with\n"
       "another batch train equally long. Exit code 3 when no plan fits or keeps the limits.",
-      {argument("scenario", "FILE",
-                "scenario: network, training, cluster, software, site and how long it runs", &a->scenario),
+      {argument("scenario", "FILE", "scenario: network, training, cluster, software, site and how long it runs",
+                &a->scenario),
        option("--objective", "WHAT",
               "time (default), energy, cost or carbon; twice, or \"time,carbon\": the Pareto front",
               choices(a->search.objectives)),
@@ -140,23 +140,26 @@ Command plan_command() {
        option("--facility-power", "W",
               "the building's peak power for the job at most, switches and cooling included, such as \"1 MW\"",
               quantity<Power>(limits.facility_w)),
-       option("--shelf-power", "W",
-              "the peak power of a bus of nodes (its power shelves) at most, such as \"60 kW\"",
+       option("--shelf-power", "W", "the peak power of a bus of nodes (its power shelves) at most, such as \"60 kW\"",
               quantity<Power>(limits.bus_w)),
        option("--deadline", "T", "time to train at most, such as \"2 h\"", quantity<Time>(limits.deadline_s)),
-       flag("--unusual",
-            "consider pipelines inside a node as well, which practice avoids where there is NVLink", &space.unusual),
-       flag("--fit",
-            "instead of a plan: how many nodes the power of --facility-power carries, the batch following the nodes, by "
-            "simulated peak and by nameplate, whole and derated",
-            &a->fit),
+       flag("--unusual", "consider pipelines inside a node as well, which practice avoids where there is NVLink",
+            &space.unusual),
+       flag(
+           "--fit",
+           "instead of a plan: how many nodes the power of --facility-power carries, the batch following the nodes, by "
+           "simulated peak and by nameplate, whole and derated",
+           &a->fit),
        option("--derate", "SHARE", "share of its power that a hall is loaded with continuously (default 0.8)",
               &a->derate, between(0.01, 1)),
        option("--simulate", "N", "plans simulated at most (default 64)", &a->simulate, between(1, 1e6)),
        option("--top", "N", "plans wanted (default 10)", &a->top, between(1, 1e5)),
        json_file("all that was simulated", &a->json),
        output_file("--save", "write the best plan as a scenario that builds on the given one", &a->save),
-       overrides("the scenario", &a->set), seed(&a->search.seed), jobs("plans simulated", &a->jobs), quiet(&a->quiet)},
+       overrides("the scenario", &a->set),
+       seed(&a->search.seed),
+       jobs("plans simulated", &a->jobs),
+       quiet(&a->quiet)},
       [a](Console& console) { return run(*a, console); }};
 }
 

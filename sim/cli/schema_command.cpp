@@ -70,17 +70,17 @@ ExitCode run(const Arguments& a, Console& console) {
 
 Command schema_command() {
   const auto a = std::make_shared<Arguments>();
-  return {"schema",
-          "Prints the JSON Schema of an input kind, or lists the kinds",
-          "  trainwatt schema\n"
-          "  trainwatt schema scenario\n"
-          "  trainwatt schema -o schemas\n"
-          "  trainwatt schema --markdown docs/reference",
-          {option("kind", "KIND", "kind of input, such as scenario or cluster (default: list them)", &a->kind),
-           output_folder("-o,--output", "write the schema of the kind, or of all kinds, into DIR", &a->output),
-           output_folder("--markdown", "write the reference pages of inputs, outputs and commands into DIR",
-                         &a->markdown)},
-          [a](Console& console) { return run(*a, console); }};
+  return {
+      "schema",
+      "Prints the JSON Schema of an input kind, or lists the kinds",
+      "  trainwatt schema\n"
+      "  trainwatt schema scenario\n"
+      "  trainwatt schema -o schemas\n"
+      "  trainwatt schema --markdown docs/reference",
+      {option("kind", "KIND", "kind of input, such as scenario or cluster (default: list them)", &a->kind),
+       output_folder("-o,--output", "write the schema of the kind, or of all kinds, into DIR", &a->output),
+       output_folder("--markdown", "write the reference pages of inputs, outputs and commands into DIR", &a->markdown)},
+      [a](Console& console) { return run(*a, console); }};
 }
 
 }  // namespace tw::cli

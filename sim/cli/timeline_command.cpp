@@ -48,13 +48,13 @@ ExitCode run(const Arguments& a, Console& console) {
 
 Command timeline_command() {
   const auto a = std::make_shared<Arguments>();
-  return {"timeline",
-          "Writes one training step as a trace for chrome://tracing or Perfetto",
-          "  trainwatt timeline scenarios/smc-llama2-70b-lora-8n.json -o step.json",
-          {argument("scenario", "FILE", "scenario file", &a->scenario),
-           required(output_file("-o,--output", "trace file; - is stdout", &a->output)),
-           overrides("the scenario", &a->set)},
-          [a](Console& console) { return run(*a, console); }};
+  return {
+      "timeline",
+      "Writes one training step as a trace for chrome://tracing or Perfetto",
+      "  trainwatt timeline scenarios/smc-llama2-70b-lora-8n.json -o step.json",
+      {argument("scenario", "FILE", "scenario file", &a->scenario),
+       required(output_file("-o,--output", "trace file; - is stdout", &a->output)), overrides("the scenario", &a->set)},
+      [a](Console& console) { return run(*a, console); }};
 }
 
 }  // namespace tw::cli

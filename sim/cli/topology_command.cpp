@@ -24,9 +24,8 @@ ExitCode run(const Arguments& a, Console& console) {
   if (!a.dot.empty()) write_output(console, a.dot, report::topology_dot(fabric));
   if (!a.svg.empty()) write_output(console, a.svg, svg_text(fabric));
   if (!a.json.empty())
-    write_output(
-        console, a.json,
-        whole ? report::topology_json(cluster, fabric) : report::route_json(fabric, a.route[0], a.route[1]));
+    write_output(console, a.json,
+                 whole ? report::topology_json(cluster, fabric) : report::route_json(fabric, a.route[0], a.route[1]));
   if (a.json != "-" && a.dot != "-" && a.svg != "-") console.result(text);
   return ExitCode::done;
 }

@@ -72,8 +72,8 @@ std::string suggest_file(const std::string& name) {
 
 namespace {
 
-constexpr double kMostBytes = 1 << 30;         // of an input: more is no input of ours, but would fill the memory
-constexpr size_t kMostPiped = 256 << 20;       // of what comes from a pipe or a device
+constexpr double kMostBytes = 1 << 30;    // of an input: more is no input of ours, but would fill the memory
+constexpr size_t kMostPiped = 256 << 20;  // of what comes from a pipe or a device
 constexpr int kPipeWait_ms = 5000;
 
 [[noreturn]] void refuse_read(const std::string& path, const std::string& why) {

@@ -31,7 +31,7 @@ class OutputFile {
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
-  bool replaces() const { return partial_ != target_; }     // a file, no device or pipe
+  bool replaces() const { return partial_ != target_; }    // a file, no device or pipe
   const std::string& partial() const { return partial_; }  // for libraries that write by themselves
   void write(std::string_view content);
   void commit();

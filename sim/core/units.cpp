@@ -149,15 +149,15 @@ struct Bounds {
   std::string_view dimension;
   double least, most;
 };
-constexpr Bounds kBounds[] = {{"time", 1e-15, 1e11},         // a femtosecond to 3,000 years
-                              {"energy", 1e-15, 1e21},       // twice what mankind uses in a year
-                              {"data size", 1e-3, 1e21},     // a zettabyte
+constexpr Bounds kBounds[] = {{"time", 1e-15, 1e11},      // a femtosecond to 3,000 years
+                              {"energy", 1e-15, 1e21},    // twice what mankind uses in a year
+                              {"data size", 1e-3, 1e21},  // a zettabyte
                               {"floating-point work", 1e-3, 1e30},
                               {"current", 1e-9, 1e9},
                               {"temperature", 0, 1e4},
                               {"carbon", 1e-9, 1e15},
                               {"money", 1e-9, 1e15},
-                              {"power", 1e-9, 1e13},         // what mankind uses is 2e13 W
+                              {"power", 1e-9, 1e13},  // what mankind uses is 2e13 W
                               {"bandwidth", 1e-3, 1e18},
                               {"computing rate", 1, 1e24},
                               {"carbon intensity", 0, 1e-3},  // 3,600 kg/kWh
@@ -182,8 +182,8 @@ ParsedQuantity parse_quantity(std::string_view text, const DimensionInfo& wanted
   const double value = number * unit->factor;
   for (const Bounds& b : kBounds)
     if (b.dimension == wanted.name && (!(std::abs(value) <= b.most) || (value != 0 && std::abs(value) < b.least)))
-      return {std::isfinite(value) ? value : 0,
-              fmt::format("\"{}\" is beyond what there is; allowed: {:g} to {:g} {}", text, b.least, b.most, wanted.si)};
+      return {std::isfinite(value) ? value : 0, fmt::format("\"{}\" is beyond what there is; allowed: {:g} to {:g} {}",
+                                                            text, b.least, b.most, wanted.si)};
   return {value, ""};
 }
 

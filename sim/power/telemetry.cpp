@@ -62,8 +62,8 @@ void each_interval(const TelemetryRun& run, double interval_s, const Take& take)
       for (size_t g = 0; g < now.group_w.size(); ++g)
         now.group_w[g] = power.group_dc[g].integral(now.from_s, now.to_s) / now.seconds();
       for (size_t i = 0; i < now.bus_w.size(); ++i)
-        now.bus_w[i] = same[i] < i ? now.bus_w[same[i]]
-                                   : power.buses[i].dc->integral(now.from_s, now.to_s) / now.seconds();
+        now.bus_w[i] =
+            same[i] < i ? now.bus_w[same[i]] : power.buses[i].dc->integral(now.from_s, now.to_s) / now.seconds();
       take(now);
     }
   }
@@ -224,7 +224,8 @@ double telemetry_readings(const std::vector<TelemetryRun>& runs, double interval
 void write_telemetry_sqlite(const std::string& path, const std::vector<TelemetryRun>& runs, double interval_s) {
   check_interval(interval_s);
   OutputFile file(path);
-  if (!file.replaces()) throw InputError({{path, "", "telemetry in SQLite needs a file of its own", "a name, or .csv"}});
+  if (!file.replaces())
+    throw InputError({{path, "", "telemetry in SQLite needs a file of its own", "a name, or .csv"}});
   try {
     SQLite::Database db(file.partial(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
     // The file takes its place when complete, so neither journal nor syncing protects anything here.

@@ -101,8 +101,8 @@ std::string run_lines(const Result& r) {
   const bool days = t.mean.value_or(0) >= 2 * 86400;
   line(out, "time to train", or_dash(t.mean, days ? span_text : time_text));
   if (run.stopped_at_s)
-    line(out, "stopped", fmt::format("at {}, before its target; what follows is counted up to then",
-                                     span_text(*run.stopped_at_s)));
+    line(out, "stopped",
+         fmt::format("at {}, before its target; what follows is counted up to then", span_text(*run.stopped_at_s)));
   series_lines(out, r);
   if (t.official && t.olympic && std::abs(*t.official / *t.olympic - 1) > 1e-6)
     line(out, "MLPerf score",

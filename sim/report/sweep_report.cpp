@@ -33,6 +33,33 @@ std::string last_key(const std::string& pointer) {
 
 }  // namespace
 
+namespace {
+
+// Inputs of which every answer of the study is independent, all others being equal.
+std::vector<std::string> without_effect(const SweepTable& t) {
+  constexpr const char* answers[] = {"step.time_s", "run.time_to_train_s.mean", "power.network_w", "energy.facility_j",
+                                     "memory.per_gpu_bytes"};
+  std::vector<std::string> list;
+  for (size_t k = 0; k < t.inputs.size(); ++k) {
+    if (t.inputs[k] == "seed") continue;
+    std::map<std::vector<std::string>, std::vector<std::string>> seen;  // other inputs -> answers
+    bool reacts = false, compared = false;
+    for (const SweepTable::Row& row : t.rows) {
+      if (row.status != "done") continue;
+      std::vector<std::string> others = row.inputs, values;
+      others[k].clear();
+      for (const char* answer : answers) values.push_back(t.value(row, answer));
+      const auto [at, fresh] = seen.emplace(std::move(others), values);
+      compared = compared || !fresh;
+      reacts = reacts || at->second != values;
+    }
+    if (compared && !reacts) list.push_back(t.inputs[k]);
+  }
+  return list;
+}
+
+}  // namespace
+
 SweepTable sweep_table_of(const SweepStore& store) {
   SweepTable t;
   t.inputs = store.about().columns;
@@ -115,6 +142,8 @@ std::string sweep_table(const Study& study, const SweepTable& t, size_t most) {
                        watts ? power_text(*watts) : "-", joules ? energy_text(*joules) : "-");
   }
   if (t.rows.size() > most) out += fmt::format("  ... and {} more\n", t.rows.size() - most);
+  for (const std::string& input : without_effect(t))
+    out += fmt::format("  {} changes none of these answers: nothing that it bounds holds the job up\n", input);
   return out;
 }
 

@@ -170,11 +170,16 @@ void grid_lines(std::string& out, const Result& r) {
 }
 
 void energy_lines(std::string& out, const Result& r) {
+  // A run that no meter's file reaches beyond and no factor scales has one window.
+  const bool scored = r.energy_mlperf_v4_0.rcp_factor &&
+                      (*r.energy_mlperf_v4_0.rcp_factor != 1 ||
+                       std::abs(r.energy_mlperf_v4_0.nodes_dc_j.value_or(0) - r.energy.nodes_dc_j.value_or(0)) >
+                           1e-9 * r.energy.nodes_dc_j.value_or(0));
   heading(out, "Energy");
-  out += fmt::format("    {:<30} {:>16} {:>16}\n", "window", "run", "mlperf_v4_0");
+  out += fmt::format("    {:<30} {:>16} {:>16}\n", "window", "run", scored ? "mlperf_v4_0" : "");
+  const auto second = [&](Maybe v, const auto& text) { return scored ? or_dash(v, text) : std::string(); };
   const auto row = [&](const char* name, Maybe a, Maybe b) {
-    if (a || b)
-      out += fmt::format("    {:<30} {:>16} {:>16}\n", name, or_dash(a, energy_text), or_dash(b, energy_text));
+    if (a || b) out += fmt::format("    {:<30} {:>16} {:>16}\n", name, or_dash(a, energy_text), second(b, energy_text));
   };
   const auto kwh = [](double v) { return plain(v / joules_per_kwh) + " kWh"; };
   const EnergyResult &a = r.energy, &b = r.energy_mlperf_v4_0;
@@ -184,16 +189,16 @@ void energy_lines(std::string& out, const Result& r) {
   row("rectifier loss", a.rectifier_loss_j, b.rectifier_loss_j);
   row("total, AC", a.total_ac_j, b.total_ac_j);
   out += fmt::format("    {:<30} {:>16} {:>16}\n", "facility (x PUE)", or_dash(a.facility_j, kwh),
-                     or_dash(b.facility_j, kwh));
+                     second(b.facility_j, kwh));
   if (a.ppue_j || b.ppue_j)
     out += fmt::format("    {:<30} {:>16} {:>16}\n", "  tank cooling in it (pPUE)", or_dash(a.ppue_j, kwh),
-                       or_dash(b.ppue_j, kwh));
+                       second(b.ppue_j, kwh));
   const auto kg = [](double v) { return plain(v) + " kg CO2e"; };
   out +=
       fmt::format("    {:<30} {:>16} {:>16}\n",
                   r.carbon.intensity_kg_per_kwh ? fmt::format("carbon ({:.3f} kg/kWh)", *r.carbon.intensity_kg_per_kwh)
                                                 : std::string("carbon"),
-                  or_dash(r.carbon.kg_co2e, kg), or_dash(r.carbon.kg_co2e_mlperf_v4_0, kg));
+                  or_dash(r.carbon.kg_co2e, kg), second(r.carbon.kg_co2e_mlperf_v4_0, kg));
   const GridResult& g = r.grid;
   const auto joules = [](double v) { return v < 1 ? plain(1e3 * v) + " mJ" : plain(v) + " J"; };
   if (g.kg_co2e_market)
@@ -217,6 +222,7 @@ void energy_lines(std::string& out, const Result& r) {
     const std::string what = dollars ? name.substr(0, name.size() - 4) : name;
     if (value) out += fmt::format("    {:<30} {:>16}\n", "cost of " + what, plain(*value) + (dollars ? " USD" : ""));
   }
+  if (!scored) return;
   out += "    run: from run_start to run_stop. mlperf_v4_0: mean power of the whole meter file x run time,\n";
   out += "    network included";
   if (b.rcp_factor) out += fmt::format(", x RCP factor {}", plain(*b.rcp_factor, 6));
@@ -253,7 +259,7 @@ Maybe measured_of(const Result& r, const std::string& quantity) {
 
 std::string result_table(const Result& r) {
   std::string out = r.scenario + "\n";
-  if (!r.error.empty()) return out + wrapped("failed: " + r.error, "  ", "  ") + "\n";
+  if (!r.error.empty()) return out + "  failed: " + r.error.substr(0, r.error.find('\n')) + "\n\n";
   plan_lines(out, r);
   step_lines(out, r);
   jobs_lines(out, r);
@@ -294,7 +300,7 @@ std::string side_by_side(const std::vector<Outcome>& outcomes) {
     const Result& r = o.result;
     out += "  " + r.scenario + "\n";
     if (!r.error.empty()) {
-      out += wrapped("failed: " + r.error, "    ", "    ");
+      out += "    failed: " + r.error.substr(0, r.error.find('\n')) + "\n";
       continue;
     }
     std::string simulated, measured, error;

@@ -304,10 +304,10 @@ class Player {
     safe_ = {state};
     failure_at_ = lanes_.now_s() + failures_.next_gap_s();
     if (lanes_.now_s() > kLongestRun_s || out_.failed() > kMostFailures)
-      throw DoesNotFit(
-          fmt::format("the run does not end: in {:.3g} days and after {:.0f} failures, {} of {} steps are done; failures "
-                      "are too frequent for its checkpoints",
-                      lanes_.now_s() / 86400, out_.failed(), done_, all_steps_));
+      throw DoesNotFit(fmt::format(
+          "the run does not end: in {:.3g} days and after {:.0f} failures, {} of {} steps are done; failures "
+          "are too frequent for its checkpoints",
+          lanes_.now_s() / 86400, out_.failed(), done_, all_steps_));
   }
 
   // Until a node can take the place of a failed one: none while a spare is left, else until the next is repaired.

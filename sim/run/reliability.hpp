@@ -50,7 +50,7 @@ class FailureSource {
  private:
   void draw(size_t kind);
   FailureRates rates_;
-  std::vector<SplitMix64> streams_;                 // by kind
+  std::vector<SplitMix64> streams_;                    // by kind
   std::array<double, kComponentNames.size()> at_s_{};  // next of each kind, in running time
   double now_s_ = 0;
   Component kind_ = Component::software;

@@ -58,8 +58,7 @@ void evaluate_batch(const RunInputs& in, const StepNetwork& net, double slowdown
     busy = ActivityTimes{};
     const auto& mix = w.evaluation_activities.empty() ? w.activities : w.evaluation_activities;
     for (const auto& [name, activity] : Choices<Activity>::table())
-      if (const auto share = mix.find(name); share != mix.end())
-        busy[activity] = share->second * time_s;
+      if (const auto share = mix.find(name); share != mix.end()) busy[activity] = share->second * time_s;
     return;
   }
   TaskCost sum;

@@ -74,7 +74,8 @@ class ResultCheck {
   }
   void not_negative(const std::string& pointer) {
     const json& node = r_.contains(Pointer(pointer)) ? r_[Pointer(pointer)] : json();
-    if (node.is_number() && node.get<double>() < -kRounding) fault(pointer, fmt::format("{:g} is below 0", node.get<double>()), "");
+    if (node.is_number() && node.get<double>() < -kRounding)
+      fault(pointer, fmt::format("{:g} is below 0", node.get<double>()), "");
     if (node.is_object())
       for (const auto& [key, value] : node.items())
         if (key.find('/') == std::string::npos && key.find('~') == std::string::npos) not_negative(pointer + "/" + key);

@@ -154,7 +154,8 @@ std::optional<double> time_noise(const Comparand& c, double time_s) {
   const auto failures = output(c, "run.failures.count");
   if (!failures) return std::nullopt;
   // One run: its number of failures scatters as a Poisson variable, each costs what they cost on average.
-  const double lost_s = output(c, "run.failures.rework_s").value_or(0) + output(c, "run.failures.restart_s").value_or(0);
+  const double lost_s =
+      output(c, "run.failures.rework_s").value_or(0) + output(c, "run.failures.restart_s").value_or(0);
   return *failures > 0 ? z95 * lost_s / std::sqrt(*failures) / time_s : 0;
 }
 

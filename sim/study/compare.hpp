@@ -43,9 +43,9 @@ struct StepPart {
 // difference of the step times. Empty where one of them has no breakdown.
 std::vector<StepPart> step_parts(const Comparand& first, const Comparand& other, double& change_s);
 
-// How far the time to train of two comparands is apart, beside what their seeded runs leave open (95 %): the half widths
-// of their means; of single runs with failures, what the failures of another seed would change. Nothing where neither
-// is known, or where a time is missing.
+// How far the time to train of two comparands is apart, beside what their seeded runs leave open (95 %): the half
+// widths of their means; of single runs with failures, what the failures of another seed would change. Nothing where
+// neither is known, or where a time is missing.
 struct TimeDifference {
   double change_pct = 0, noise_pct = 0;
   bool within_noise() const;

@@ -29,8 +29,8 @@ double building_w(const Scenario& s, int nodes, double node_w, double network_w)
   const RectifierType& r = s.cluster.power_delivery.rectifier;
   const PowerDelivery& d = s.cluster.power_delivery;
   const double buses = std::ceil(static_cast<double>(nodes) / d.nodes_per_bus);
-  const double loss_w = r.fixed_loss.value() * buses * d.shelves_per_bus * d.rectifiers_per_shelf +
-                        r.proportional_loss * nodes * node_w;
+  const double loss_w =
+      r.fixed_loss.value() * buses * d.shelves_per_bus * d.rectifiers_per_shelf + r.proportional_loss * nodes * node_w;
   return (nodes * node_w + network_w + (s.site.pue_base == PueBase::ac ? loss_w : 0)) * s.site.pue;
 }
 
@@ -38,7 +38,11 @@ class Hall {
  public:
   Hall(const LoadedScenario& base, const std::vector<std::string>& overrides, const HallFitOptions& options,
        const std::function<void(size_t, size_t)>& progress)
-      : base_(base), s_(base.scenario), overrides_(overrides), options_(options), progress_(progress),
+      : base_(base),
+        s_(base.scenario),
+        overrides_(overrides),
+        options_(options),
+        progress_(progress),
         fabric_(build_fabric(s_.cluster)) {
     const int ranks = s_.plan.tp * s_.plan.pp * s_.plan.cp * std::max(1, s_.plan.ep), gpus = s_.cluster.node.gpus;
     out_.step = ranks / std::gcd(ranks, gpus);

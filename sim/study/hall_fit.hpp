@@ -19,13 +19,13 @@ struct HallFitOptions {
 
 // One way of counting. The hall carries `nodes`; the next number that the plan divides would be beyond it.
 struct HallAnswer {
-  std::string by;       // "simulated peak", "nameplate"
-  double limit_w = 0;   // the whole power, or its derated share
-  int nodes = 0;        // 0: not even the fewest
-  double peak_w = 0;    // of the building with them, switches and cooling included
-  double network_w = 0; // of it, before cooling
+  std::string by;        // "simulated peak", "nameplate"
+  double limit_w = 0;    // the whole power, or its derated share
+  int nodes = 0;         // 0: not even the fewest
+  double peak_w = 0;     // of the building with them, switches and cooling included
+  double network_w = 0;  // of it, before cooling
   int gbs = 0;
-  std::string bound;    // "facility power", "nodes of the cluster", or why the next would not run
+  std::string bound;  // "facility power", "nodes of the cluster", or why the next would not run
 };
 
 struct HallFit {

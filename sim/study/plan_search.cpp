@@ -16,6 +16,7 @@
 #include "power/network_rule.hpp"
 #include "study/fitting_plans.hpp"
 #include "study/plan_estimate.hpp"
+#include "study/plan_limits.hpp"
 #include "study/result.hpp"
 #include "topology/placement.hpp"
 
@@ -251,76 +252,6 @@ void sort_by_front(std::vector<T>& list, const Values& values_of) {
   for (const size_t i : order) sorted.push_back(std::move(list[i]));
   list = std::move(sorted);
 }
-
-// Which limit a simulated plan breaks, or why it cannot be ranked.
-std::string broken_limit(const PlanAnswer& a, const PlanLimits& limits, const std::vector<PlanObjective>& objectives) {
-  const Result& r = a.result;
-  const auto over = [](const Maybe& value, const std::optional<double>& limit) {
-    return value && limit && *value > *limit;
-  };
-  if (r.series_of_runs.finished < r.series_of_runs.count) return "the run stops before its target";
-  if (over(r.run.time_to_train_s.mean, limits.deadline_s)) return "deadline";
-  if (over(r.power.peak_bus_w, limits.bus_w)) return "shelf power";
-  if (limits.facility_w && !r.power.network_w)
-    return fmt::format("facility power unknown: rule {} leaves the switches open", r.power.network_rule);
-  if (over(Maybe(r.grid.facility.peak_w), limits.facility_w)) return "facility power";
-  for (const PlanObjective objective : objectives)
-    if (!objective_value(objective, r)) return choice_name(objective) + " unknown";
-  return "";
-}
-
-// Peaks and times of simulated plans over their estimates, the least so far: a plan that is beyond a limit even so is
-// not worth a simulation. The first guesses are below what any shipped scenario shows.
-struct LeastRatios {
-  double facility = 0.8, bus = 0.8, time = 0.95;
-};
-
-class LimitPruning {
- public:
-  LimitPruning(const Scenario& s, const PlanLimits& limits) : s_(s), limits_(limits), fabric_(build_fabric(s.cluster)) {}
-
-  // The limit that the estimate is beyond; empty: none.
-  std::string beyond(const PlanCandidate& c) {
-    if (limits_.deadline_s && c.time_s * least_.time > *limits_.deadline_s) return "deadline";
-    if (limits_.bus_w && bus_w(c) * least_.bus > *limits_.bus_w) return "shelf power";
-    if (limits_.facility_w && facility_w(c) * least_.facility > *limits_.facility_w) return "facility power";
-    return "";
-  }
-  void learn(const PlanAnswer& a) {
-    const Result& r = a.result;
-    if (limits_.facility_w && r.power.network_w)
-      add(facility_, least_.facility, r.grid.facility.peak_w / facility_w(a.candidate));
-    if (r.power.peak_bus_w) add(bus_, least_.bus, *r.power.peak_bus_w / bus_w(a.candidate));
-    if (r.step.time_s) add(time_, least_.time, *r.step.time_s / a.candidate.step_s);
-  }
-
- private:
-  static void add(bool& known, double& least, double ratio) {
-    least = known ? std::min(least, ratio) : ratio * 0.97;  // the next may be a little lower
-    known = true;
-  }
-  double bus_w(const PlanCandidate& c) const {
-    return c.node_w * std::min(c.plan.nodes, s_.cluster.power_delivery.nodes_per_bus);
-  }
-  // Before anything is simulated no traffic is known, which by_load asks for: then by ports.
-  double network_w(int nodes) const {
-    const std::vector<NetworkJob> job{{place(fabric_, s_.placement, nodes), {}}};
-    const auto w = network_power_w(*s_.network_rule, fabric_, job);
-    return w ? *w : network_power_w(NetworkRule::as_stated, fabric_, job).value();
-  }
-  double facility_w(const PlanCandidate& c) {
-    const auto [at, fresh] = network_w_.try_emplace(c.plan.nodes, 0.0);
-    if (fresh)
-      at->second = network_w(c.plan.nodes);
-    return (c.plan.nodes * c.node_w + at->second) * s_.site.pue;
-  }
-  const Scenario& s_;
-  const PlanLimits& limits_;
-  const Fabric fabric_;
-  std::map<int, double> network_w_;
-  LeastRatios least_;
-  bool facility_ = false, bus_ = false, time_ = false;
-};
 
 }  // namespace
 

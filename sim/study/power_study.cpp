@@ -121,7 +121,8 @@ SuppliedRun supply(const Scenario& scenario, SimulatedRun& simulated, uint64_t s
 }
 
 GridResult grid_view(const LoadedScenario& loaded, const SuppliedRun& supplied, const PowerRun& power,
-                     const RunModel& model, const EnergyResult& energy, double network_w, double samples, double step_s) {
+                     const RunModel& model, const EnergyResult& energy, double network_w, double samples,
+                     double step_s) {
   const Scenario& s = loaded.scenario;
   GridResult g;
   const PiecewiseWatts facility_w = facility_power(s.cluster, s.site, power, network_w);

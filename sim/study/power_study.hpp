@@ -23,6 +23,7 @@ SuppliedRun supply(const Scenario& scenario, SimulatedRun& run, uint64_t seed);
 // Throws DoesNotFit, with place and time, when a part of the supply is loaded beyond its rating, and InputError when an
 // hourly series does not cover the run. `energy` is that of window run.
 GridResult grid_view(const LoadedScenario& loaded, const SuppliedRun& supplied, const PowerRun& power,
-                     const RunModel& model, const EnergyResult& energy, double network_w, double samples, double step_s);
+                     const RunModel& model, const EnergyResult& energy, double network_w, double samples,
+                     double step_s);
 
 }  // namespace tw

@@ -25,8 +25,7 @@ std::vector<Activity> used_activities(const Scenario& s) {
   using A = Activity;
   std::vector<Activity> used{A::idle, A::context, A::spin, A::collective};
   if (s.workload) {
-    for (const auto* mix :
-         {&s.workload->activities, &s.workload->fixed_activities, &s.workload->evaluation_activities})
+    for (const auto* mix : {&s.workload->activities, &s.workload->fixed_activities, &s.workload->evaluation_activities})
       for (const auto& [name, activity] : Choices<Activity>::table())
         if (mix->count(name) > 0) used.push_back(activity);
     return used;

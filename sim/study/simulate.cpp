@@ -26,6 +26,8 @@
 namespace tw {
 namespace {
 
+constexpr double kGigabyte = 1e9;
+
 PlanResult plan_of(const Scenario& s) {
   const Plan& p = s.plan;
   PlanResult r;
@@ -46,13 +48,14 @@ MemoryResult memory_of(const Scenario& s) {
   r.parts_bytes = most.memory.parts();
   if (*r.per_gpu_bytes > *r.capacity_bytes) {
     std::string table;
-    for (const auto& [part, size] : r.parts_bytes) table += fmt::format("\n  {:<12} {:8.2f} GiB", part, size / gib);
+    for (const auto& [part, size] : r.parts_bytes)
+      table += fmt::format("\n  {:<12} {:8.2f} GB", part, size / kGigabyte);
     const auto nearest = nearest_fitting_plans(s);
     table += nearest.empty() ? "\nno plan on these GPUs fits: more GPUs, or a shorter sequence"
                              : "\nnearest plans that fit:";
     for (const std::string& plan : nearest) table += "\n  " + plan;
-    throw DoesNotFit(fmt::format("{}: out of memory: {:.2f} GiB of {:.2f} GiB on each GPU of pipeline stage {}{}",
-                                 s.name, *r.per_gpu_bytes / gib, *r.capacity_bytes / gib, most.stage, table));
+    throw DoesNotFit(fmt::format("{}: out of memory: {:.2f} GB of {:.2f} GB on each GPU of pipeline stage {}{}", s.name,
+                                 *r.per_gpu_bytes / kGigabyte, *r.capacity_bytes / kGigabyte, most.stage, table));
   }
   return r;
 }

@@ -122,12 +122,12 @@ struct ProfiledWorkload {
   std::string sample = "sample";
   Time fixed, per_sample;
   Bytes gradients;
-  double overlap = 0.5;                            // share of the gradient exchange hidden behind backward
-  std::map<std::string, double> activities;        // shares of the step's own time
-  std::map<std::string, double> fixed_activities;  // of the fixed part; empty: as activities
+  double overlap = 0.5;                                 // share of the gradient exchange hidden behind backward
+  std::map<std::string, double> activities;             // shares of the step's own time
+  std::map<std::string, double> fixed_activities;       // of the fixed part; empty: as activities
   std::map<std::string, double> evaluation_activities;  // of an evaluated sample; empty: as activities
-  Bytes exchange_per_sample;                       // all-to-all between all accelerators, forward and again backward
-  double split_exchanges = 0;                      // when tp accelerators share a sample: exchanges between them a step
+  Bytes exchange_per_sample;   // all-to-all between all accelerators, forward and again backward
+  double split_exchanges = 0;  // when tp accelerators share a sample: exchanges between them a step
   Time evaluation_fixed, evaluation_per_sample;
   std::string accelerator;  // profile of the chip that it was measured on
   std::string source;

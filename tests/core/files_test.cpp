@@ -1,4 +1,6 @@
 // Files read and written, and how many faults are told.
+#include "core/files.hpp"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,7 +11,6 @@
 #include <thread>
 
 #include "core/error.hpp"
-#include "core/files.hpp"
 #include "core/units.hpp"
 
 namespace fs = std::filesystem;

@@ -56,8 +56,8 @@ TEST_CASE("plans: the published choices for LoRA on 8 and 64 H100 are found") {
 }
 
 TEST_CASE("plans: the published choices for Llama 3.1 are found, or miss by no more than is known") {
-  // reference/mlperf/dgxc_llama31.csv. The plans of the 405B proxies are those of the whole model, which needs TP 8: a model
-  // of 8 to 62 layers would be trained faster with less tensor parallelism (reference/known_gaps.json).
+  // reference/mlperf/dgxc_llama31.csv. The plans of the 405B proxies are those of the whole model, which needs TP 8: a
+  // model of 8 to 62 layers would be trained faster with less tensor parallelism (reference/known_gaps.json).
   struct Choice {
     const char *network, *precision, *plan;
     int layers;
@@ -67,8 +67,8 @@ TEST_CASE("plans: the published choices for Llama 3.1 are found, or miss by no m
   for (const Choice& c : {
            Choice{"8b", "bf16", R"({"nodes": 1, "cp": 2, "gbs": 128, "sharding": "zero1"})", 0, 5, 3},
            Choice{"8b", "fp8", R"({"nodes": 16, "cp": 2, "gbs": 2048, "sharding": "zero1"})", 0, 5, 3},
-           Choice{"70b", "bf16",
-                  R"({"nodes": 8, "tp": 4, "pp": 4, "vp": 5, "cp": 2, "gbs": 128, "sharding": "zero1"})", 0, 5, 3},
+           Choice{"70b", "bf16", R"({"nodes": 8, "tp": 4, "pp": 4, "vp": 5, "cp": 2, "gbs": 128, "sharding": "zero1"})",
+                  0, 5, 3},
            Choice{"70b", "fp8", R"({"nodes": 8, "tp": 4, "pp": 8, "vp": 5, "gbs": 128, "sharding": "zero1"})", 0, 5, 3},
            Choice{"405b", "bf16", R"({"nodes": 4, "tp": 8, "cp": 2, "gbs": 64, "sharding": "zero1"})", 8, 17, 10.4},
        }) {

@@ -274,7 +274,8 @@ TEST_CASE("no part of a step is below zero, and they add up to it") {
     o.seed = std::stoull(seed);
     const Result r = result("scenarios/mlperf-bert.json", {}, o);
     const Breakdown& b = r.step.breakdown_s;
-    for (const double part : {b.compute, b.host, b.tp, b.cp, b.pp, b.dp, b.ep, b.bubble, b.optimizer, b.jitter, b.other})
+    for (const double part :
+         {b.compute, b.host, b.tp, b.cp, b.pp, b.dp, b.ep, b.bubble, b.optimizer, b.jitter, b.other})
       CHECK(part >= 0);
     CHECK(b.total() == Approx(*r.step.time_s).epsilon(1e-9));
   }

@@ -112,8 +112,8 @@ std::string read_pipe(const std::string& path) {
 }  // namespace
 
 std::string read_file(const std::string& path) {
-  std::error_code error;
-  const auto status = fs::status(path, error);
+  std::error_code error, ignored;  // a file that is yet to be made has no status
+  const auto status = fs::status(path, ignored);
   if (fs::is_directory(status)) throw InputError({{path, "", "is a folder, not a file", ""}});
   if (fs::is_fifo(status) || fs::is_character_file(status)) return read_pipe(path);
   const double size = fs::is_regular_file(status) ? static_cast<double>(fs::file_size(path, error)) : 0;
@@ -142,12 +142,12 @@ void remove_partial_files() noexcept {
 }
 
 OutputFile::OutputFile(const std::string& path) : path_(path) {
-  std::error_code error;
-  const auto status = fs::status(path, error);
+  std::error_code error, ignored;  // a file that is yet to be made has no status
+  const auto status = fs::status(path, ignored);
   if (fs::is_directory(status)) refuse_write(path, "it is a folder");
   target_ = path;
   // A link keeps pointing at its file.
-  if (fs::is_symlink(fs::symlink_status(path, error))) target_ = fs::weakly_canonical(path, error).string();
+  if (fs::is_symlink(fs::symlink_status(path, ignored))) target_ = fs::weakly_canonical(path, error).string();
   if (target_.empty() || error) refuse_write(path, "its link leads nowhere");
   if (fs::exists(status) && !fs::is_regular_file(status)) {  // a device or a pipe is written to, never replaced
     partial_ = target_;

@@ -42,6 +42,7 @@ Command plan_command();
 Command compare_command();
 Command report_command();
 Command import_command();
+Command read_command();
 Command schema_command();
 
 const std::vector<Command>& commands();

@@ -75,7 +75,6 @@ std::vector<StageMemory> memory_of_stages(const Architecture& n, const Training&
     }
   std::vector<int> first(layers.size(), 0);
   for (size_t c = 1; c < layers.size(); ++c) first[c] = first[c - 1] + layers[c - 1];
-  const double tokens = local_tokens(t, p);
   std::vector<StageMemory> stages;
   for (int stage = 0; stage < p.pp; ++stage) {
     double visit = 0, at_work = 0;  // of the chunk, and the layer, that keep most

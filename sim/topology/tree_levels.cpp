@@ -125,8 +125,11 @@ bool TreeLevels::share_out(const SwitchArcs& arcs, int level) {
       return false;
   }
   std::vector<char> counted(static_cast<size_t>(components_), 0);
-  for (size_t v = 0; v < tier_.size(); ++v)
-    if (below[v] >= 0 && counted[static_cast<size_t>(below[v])]++ == 0) ++parts[static_cast<size_t>(here[v])];
+  for (size_t v = 0; v < tier_.size(); ++v) {
+    if (below[v] < 0 || counted[static_cast<size_t>(below[v])] != 0) continue;
+    counted[static_cast<size_t>(below[v])] = 1;
+    ++parts[static_cast<size_t>(here[v])];
+  }
   // The way down: from each switch to the components below, by capacity.
   std::vector<std::pair<int, double>> to_component;
   std::vector<double> coming(tier_.size(), 0);

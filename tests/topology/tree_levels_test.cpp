@@ -61,6 +61,25 @@ TEST_CASE("pushed level by level, flows load links as one by one") {
   }
 }
 
+TEST_CASE("a large tree has levels too") {
+  Cluster c = reference_cluster();  // two rails of 260 leaves each
+  c.fabric.kind = "fat_tree";
+  c.node.gpus = c.node.nics = 2;
+  c.fabric.units = 260;
+  c.fabric.nodes_per_unit = 1;
+  c.fabric.wiring = NicWiring::rails;
+  c.fabric.spines = 4;
+  c.fabric.spine_groups = 2;
+  c.fabric.spine_grouping = SpineGrouping::rails;
+  c.fabric.uplinks_per_leaf = c.fabric.uplinks_per_spine = c.fabric.cores = 2;
+  c.fabric.switches.ports = 512;
+  const Fabric f = build_fabric(c);
+  Router router(f);
+  REQUIRE(router.tree() != nullptr);
+  CHECK(router.distance(f.nic_switch(0, 0), f.nic_switch(259, 0)) == 2);
+  CHECK(router.distance(f.nic_switch(0, 0), f.nic_switch(259, 1)) == 4);
+}
+
 TEST_CASE("a fabric that is no even tree has no levels") {
   for (const char* broken : {"spine-0", "leaf-0-A - spine-3"}) {
     Cluster c = reference_cluster();

@@ -30,7 +30,9 @@ FlowPlan plan(const Group& g, Operation op) {
   const double hops = g.n() - 1;
   ring.network = domains == 1 ? 0 : turns * std::min<double>(domains, hops);
   ring.nvlink = turns * hops - ring.network;
-  return {{std::move(ring)}, "ring"};
+  FlowPlan plan;
+  plan.stages.push_back(std::move(ring));
+  return plan;
 }
 
 bool offered(const Group& g, Operation op, const CollectiveOptions&) {

@@ -34,7 +34,11 @@ FlowPlan plan(const Group& g, Operation) {
   }
   up.network = down.network = depth;
   up.nvlink = down.nvlink = static_cast<double>(g.largest() - 1);
-  return {{std::move(up), std::move(down)}, "tree"};
+  FlowPlan plan;
+  plan.tuning = "tree";
+  plan.stages.push_back(std::move(up));  // millions of flows: not copied
+  plan.stages.push_back(std::move(down));
+  return plan;
 }
 
 bool offered(const Group& g, Operation op, const CollectiveOptions&) {

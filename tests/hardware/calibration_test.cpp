@@ -112,7 +112,8 @@ TEST_CASE("profiles that were not measured say so, and follow from the H100's") 
       same(made.gemm[i].fp8, a.gemm[i].fp8);
     }
     CHECK(made.copy_bandwidth == a.copy_bandwidth);
-    CHECK(a.power.gemm_bf16.value() == Approx(870 * a.board_limit.value() / 700).epsilon(1e-9));
+    if (std::string(name) != "a100-sxm-80gb")  // which gives watts of its own
+      CHECK(a.power.gemm_bf16.value() == Approx(870 * a.board_limit.value() / 700).epsilon(1e-9));
     // A cap caps, and makes no other board.
     Accelerator capped = profile(name);
     capped.board_limit = watts(0.6 * capped.board_limit.value());

@@ -14,7 +14,7 @@ double checkpoint_bytes(const StepInputs& in) {
   if (in.workload != nullptr) return 0;
   const double bytes = 2 + in.software->optimizer_state_bytes_per_parameter;  // BF16 weights beside the states
   if (!in.training->lora) return bytes * network_parameters(*in.network);
-  return bytes * in.network->layers * adapter_parameters(*in.network, *in.training->lora);
+  return bytes * adapter_parameters(*in.network, *in.training->lora);
 }
 
 CheckpointCost checkpoint_cost(const StepInputs& in, const CheckpointPlan& plan) {

@@ -71,6 +71,7 @@ TEST_CASE("every kind of figure is drawn from a table, with its data beside it")
                    figure(FigureKind::line, "/plan/nodes", "no.such_key")};
   study.figures[0].title = "It's a \"title\" with 'quotes', commas; and `more`";
   const auto notes = draw(study_figures(folder.path.string(), study, CsvTable::parse(kTable, "sweep.csv")));
+  for (const std::string& note : notes) UNSCOPED_INFO(note);
   REQUIRE(notes.size() == 1);
   CHECK_THAT(notes[0], Catch::Contains("figure 7"));
   for (int k = 1; k <= 6; ++k)

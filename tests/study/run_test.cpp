@@ -137,7 +137,7 @@ TEST_CASE("bad runs are refused by name") {
   CHECK_THROWS_AS(result(kTokens, {"/cluster/storage/capacity=1 TB", "/run/tokens=1e9"}), DoesNotFit);
   CHECK_THROWS_AS(result(kTokens, {"/run/checkpoints/interval=1 s"}), DoesNotFit);
   // Failures faster than checkpoints: no progress, said so.
-  CHECK_THROWS_WITH(result(kTokens, {"/run/reliability/gpu_mtbf=2 h", "/run/checkpoints/interval=36000 s"}),
+  CHECK_THROWS_WITH(result(kTokens, {"/run/reliability/gpu_mtbf=4 h", "/run/checkpoints/interval=36000 s"}),
                     Catch::Contains("too frequent for its checkpoints"));
 }
 

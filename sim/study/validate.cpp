@@ -30,12 +30,13 @@ LoadedSuite load_with_scenarios(const std::string& name, Faults& faults) {
   LoadedSuite loaded;
   const size_t before = faults.size();
   loaded.suite = load_suite(name, faults);
-  if (faults.size() != before) return loaded;
+  const bool sound = faults.size() == before;
   for (const PowerPhases& phases : loaded.suite.power_phases)
-    for (RowOutcome& row : phase_rows(phases, faults)) loaded.laboratory.push_back(std::move(row));
+    if (sound)
+      for (RowOutcome& row : phase_rows(phases, faults)) loaded.laboratory.push_back(std::move(row));
   for (size_t i = 0; i < loaded.suite.cases.size(); ++i) {
     const SuiteCase& c = loaded.suite.cases[i];
-    if (!c.refused.empty()) continue;
+    if (!c.refused.empty() || c.scenario.empty()) continue;
     std::vector<std::string> overrides = loaded.suite.set;
     overrides.insert(overrides.end(), c.set.begin(), c.set.end());
     loaded.scenarios.push_back(load_scenario(c.scenario, overrides, faults));

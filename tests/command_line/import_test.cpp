@@ -70,6 +70,7 @@ TEST_CASE("import: real logs as table, JSON, CSV and files") {
 
 TEST_CASE("import: figures of a submitter's DC and AC sets stand beside each other") {
   const Folder f;
+  fs::create_directories(f / "round");
   for (const char* set : {"smc-dc-power", "smc-ac-power"})
     fs::copy(source_folder() + "/" + kLogs + "/smc-dc-power", f / ("round/" + std::string(set)),
              fs::copy_options::recursive);

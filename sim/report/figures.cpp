@@ -30,11 +30,18 @@ namespace fs = std::filesystem;
 
 constexpr size_t kTogether = 32;  // figures of one gnuplot: their commands have to fit on its command line
 
-// In single quotes gnuplot knows no escape but the doubled quote; a line break would begin a new command.
+// A text of gnuplot, in which a backquote would run a command and a line break begin one.
 std::string quoted(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? "''" : std::string(1, static_cast<unsigned char>(c) < ' ' ? ' ' : c);
-  return out + "'";
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '`')
+      out += "\\140\".\"";
+    else if (static_cast<unsigned char>(c) < ' ')
+      out += ' ';
+    else
+      out += (c == '"' || c == '\\' ? "\\" : "") + std::string(1, c);
+  }
+  return out + "\"";
 }
 
 constexpr const char* kFormats[] = {"svg", "png"};
@@ -92,11 +99,16 @@ std::vector<std::string> draw_together(const std::vector<Drawing>& drawings) {
     const auto script = find_input_file("plots/" + d.script, "");
     if (!script) return {fmt::format("plots/{} is missing; the figure was not drawn", d.script)};
     for (const char* format : kFormats) {
-      std::string command = "call " + quoted(*script) + " " + quoted(fs::path(*script).parent_path().string());
-      for (const std::string& word : {std::string(format), partial_of(d, format), d.stem + ".csv"})
-        command += " " + quoted(word);
-      for (const std::string& word : d.arguments) command += " " + quoted(word);
-      commands.push_back(command + "; reset session");
+      // By way of variables: call itself would mistake quotes inside of its words.
+      std::vector<std::string> words{*script, fs::path(*script).parent_path().string(), format, partial_of(d, format),
+                                     d.stem + ".csv"};
+      words.insert(words.end(), d.arguments.begin(), d.arguments.end());
+      std::string command, call = "call";
+      for (size_t i = 0; i < words.size(); ++i) {
+        command += fmt::format("a{} = {}; ", i, quoted(words[i]));
+        call += fmt::format(" a{}", i);
+      }
+      commands.push_back(command + call + "; reset session");
     }
   }
   const std::string remarks_file = partial_of(drawings.front(), "remarks");

@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 constexpr size_t kTogether = 32;  // figures of one gnuplot: their commands have to fit on its command line
 
 // A text of gnuplot, in which a backquote would run a command and a line break begin one.
-std::string quoted(const std::string& text) {
+std::string gnuplot_text(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '`')
@@ -105,7 +105,7 @@ std::vector<std::string> draw_together(const std::vector<Drawing>& drawings) {
       words.insert(words.end(), d.arguments.begin(), d.arguments.end());
       std::string command, call = "call";
       for (size_t i = 0; i < words.size(); ++i) {
-        command += fmt::format("a{} = {}; ", i, quoted(words[i]));
+        command += fmt::format("a{} = {}; ", i, gnuplot_text(words[i]));
         call += fmt::format(" a{}", i);
       }
       commands.push_back(command + call + "; reset session");

@@ -35,8 +35,9 @@ PassCost profiled_cost(const StepInputs& in, const StepNetwork& net, const Slowd
   add_mix(cost.forward, w.activities, samples_s / 3, slowdown.forward / speed);
   add_mix(cost.backward, fixed_mix, fixed_s * 2 / 3, slowdown.backward / speed);
   add_mix(cost.backward, w.activities, samples_s * 2 / 3, slowdown.backward / speed);
-  // Halos and statistics are small: what they cost is the floor of a collective.
-  const double split_s = in.plan->tp > 1 ? w.split_exchanges * net.exchange(Exchange::tp_all_reduce, 1) : 0;
+  // A halo: a face of the first layers' volumes, 128 x 128 with 32 channels in FP16.
+  constexpr double halo_bytes = 128.0 * 128 * 32 * 2;
+  const double split_s = in.plan->tp > 1 ? w.split_exchanges * net.exchange(Exchange::tp_all_reduce, halo_bytes) : 0;
   cost.forward.tp_s += split_s / 2;
   cost.backward.tp_s += split_s / 2;
   cost.forward.ep_s += net.sample_exchange_s;

@@ -4,13 +4,14 @@
 #include <filesystem>
 
 #include "simulated.hpp"
+#include "paths.hpp"
 
 namespace tw {
 namespace {
 
 std::vector<LoadedScenario> shipped() {
   std::vector<std::string> files;
-  for (const auto& entry : std::filesystem::directory_iterator("scenarios"))
+  for (const auto& entry : std::filesystem::directory_iterator(source_folder() + "/scenarios"))
     if (entry.path().extension() == ".json") files.push_back(entry.path().string());
   std::sort(files.begin(), files.end());
   std::vector<LoadedScenario> list;

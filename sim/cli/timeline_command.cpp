@@ -26,8 +26,7 @@ std::string trace_of(const Scenario& s) {
   const Fabric fabric = build_fabric(s.cluster);
   const StepNetwork network =
       build_step_network(in.step, fabric, place(fabric, s.placement, s.plan.nodes + s.plan.evaluation_nodes), 1);
-  const auto engine = network.classes.empty() ? network::isolated_engine(network.links, network.classes)
-                                              : network::open_engine(network.links, network.classes);
+  const auto engine = network::fluid_engine(network.links, network.classes);
   const RunModel model = build_run_model(in, *engine, network, 1);
   return report::chrome_trace(s.name, model.quiet.time_s, model.spans);
 }

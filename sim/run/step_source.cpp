@@ -19,17 +19,11 @@ double drawn_from(const std::vector<double>& values, uint64_t seed, uint64_t ind
 StepSource::StepSource(const RunModel& model, network::Engine& engine, const SeriesRun& series)
     : model_(model), engine_(engine), series_(series) {
   const StepPlan& plan = model.step;
-  const PassCost& c = plan.cost.front();
-  if (plan.meet_every_visit) {
-    forward_ = noise_of(plan.noise, c.forward.device_s(), c.forward.host_s - plan.run_ahead_s, plan.nodes_per_member);
-    backward_ =
-        noise_of(plan.noise, c.backward.device_s(), c.backward.host_s - plan.run_ahead_s, plan.nodes_per_member);
-  } else {
-    const double n = plan.micro_batches;
-    forward_ = noise_of(plan.noise, n * (c.forward.device_s() + c.backward.device_s()),
-                        n * (c.forward.host_s + c.backward.host_s) - plan.run_ahead_s, plan.nodes_per_member);
-  }
-  const uint64_t draws = plan.meet_every_visit ? 2 * static_cast<uint64_t>(std::max(1, plan.micro_batches)) : 1;
+  if (plan.meet_every_visit)
+    for (const Interval& i : model.quiet.intervals) noises_.push_back(noise_of(plan.noise, i, plan.nodes_per_member));
+  else
+    noises_ = {noise_of(plan.noise, model.quiet.intervals, plan.nodes_per_member)};
+  const uint64_t draws = std::max<uint64_t>(1, noises_.size());
   exact_steps_ = std::max<uint64_t>(kReplayedSteps, kExactDraws / draws);
 }
 
@@ -77,14 +71,9 @@ void fill_pools(const RunModel& model, network::Engine& engine, const std::vecto
 
 // One stage: every meeting adds its own draw, in the order of the visits (see simulate_step).
 double StepSource::replay(uint64_t index) const {
-  const StepPlan& plan = model_.step;
   auto stream = random_stream(series_.seed, "step noise", index << 24U);
-  if (!plan.meet_every_visit) return draw_maximum(forward_, plan.members, stream);
   double sum = 0;
-  for (int m = 0; m < plan.micro_batches; ++m) {
-    sum += draw_maximum(forward_, plan.members, stream);
-    sum += draw_maximum(backward_, plan.members, stream);
-  }
+  for (const MemberNoise& n : noises_) sum += draw_maximum(n, model_.step.members, stream);
   return sum;
 }
 

@@ -26,7 +26,7 @@ class StepSource {
   NoisePools own_;
   uint64_t exact_steps_ = 0;      // replayed meeting by meeting
   std::vector<double> replayed_;  // the first of them, which later steps draw from
-  MemberNoise forward_, backward_;
+  std::vector<MemberNoise> noises_;  // of the intervals of a step, each with a meeting at its end
 };
 
 // Simulates the pipeline steps that runs with these pool seeds draw from. Nothing to do for single stages.

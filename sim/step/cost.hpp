@@ -1,4 +1,5 @@
-// Time of the operations of one micro-batch on one rank: kernels, exposed exchanges, and the host that issues them.
+// Time of the operations of one micro-batch on one rank: kernels and exchanges on their streams, and the host that
+// issues them.
 #pragma once
 
 #include <functional>
@@ -6,30 +7,50 @@
 
 #include "hardware/activity.hpp"
 #include "step/inputs.hpp"
+#include "step/schedule.hpp"
+#include "step/streams.hpp"
 #include "workload/operations.hpp"
 #include "workload/parameters.hpp"
 
 namespace tw {
 
-// Seconds of one exchange inside the layer when nothing hides it.
+// Seconds of one exchange alone.
 using ExchangeTime = std::function<double(Exchange what, double bytes)>;
 
-// Device and host time of one piece of work, all in seconds.
+// Device and host time of one visit, or of a part of one, all in seconds. As a map in (max, +) algebra: begun when the
+// host is free at h and the device (and the input) at d, it ends at max(h + from_host(), d + device_s()), and the host
+// is free again at h + host_s.
 struct TaskCost {
-  ActivityTimes busy;                   // kernels
-  double tp_s = 0, cp_s = 0, ep_s = 0;  // exchanges that nothing hides
-  double dp_s = 0;                      // weight gathers (ZeRO-3) that nothing hides
+  ActivityTimes busy;                   // kernels, lengthened by exchanges beside them
+  double tp_s = 0, cp_s = 0, ep_s = 0;  // the kernels wait for exchanges
+  double dp_s = 0;                      // and for weights or the exchange of gradients
   double gap_s = 0;                     // the device waits inside its own work (input, launches), without noise
   double host_s = 0;                    // the host's time to issue it all
+  double from_host_s = 0;               // end when the host begins at 0 and the device is free; 0: not known better
   double flops = 0;                     // of its kernels
+  double launches = 0;                  // that the host issues
   double device_s() const { return busy.total() + tp_s + cp_s + ep_s + dp_s + gap_s; }
-  TaskCost& operator+=(const TaskCost& o);
-  TaskCost scaled(double factor) const;
+  double from_host() const;
+  TaskCost& operator+=(const TaskCost& next);  // then `next`
+  TaskCost repeated(int times) const;
 };
 
+// Gradients that leave during a visit.
+struct Bucket {
+  double share = 1;  // of the visit's time, when they are ready
+  SharedSum bytes;
+  double stretch = 1;  // their exchange takes longer beside kernels
+};
+
+// Visits of one chunk by one micro-batch.
 struct PassCost {
-  TaskCost forward, backward;
-  PassCost& operator+=(const PassCost& o);
+  TaskCost forward, backward;           // backward: gradients of inputs and weights
+  TaskCost input, weight;               // the two halves of it, apart
+  TaskCost first_forward;               // of the step: weights updated on other ranks arrive
+  TaskCost last_backward, last_weight;  // of the step: gradients leave
+  std::vector<Bucket> buckets, weight_buckets;
+  SharedSum updated;  // bytes of weights that arrive for the first forward
+  const TaskCost& of(const Visit& v) const;
 };
 
 // Time of the clock-bound kernels over that at full clock, for each direction.
@@ -39,12 +60,8 @@ struct Slowdown {
 
 enum class Pass { training, evaluation };
 
-// `slowdown` lengthens the kernels that draw more than the board limit allows (gpu_power.hpp); 1 = full clock.
-TaskCost cost_of(const std::vector<Operation>& operations, const StepInputs& in, const ExchangeTime& exchange,
-                 double slowdown, Pass pass);
-
-// Cost of each chunk for one micro-batch, embedding and head included in the first and last. ZeRO-3 gathers the chunk's
-// weights before each pass; plain data parallelism copies gradients into buckets and out again.
+// Cost of each chunk for one micro-batch, embedding and head included in the first and last. `slowdown` lengthens the
+// kernels that draw more than the board limit allows (gpu_power.hpp); 1 = full clock.
 std::vector<PassCost> chunk_costs(const StepInputs& in, const ExchangeTime& exchange, const Slowdown& slowdown,
                                   Pass pass);
 

@@ -68,12 +68,27 @@ double member_quantile(const MemberNoise& noise, double p) {
   if (noise.stalls <= 0 || noise.stall_mean_s <= 0)
     return noise.sigma_s <= 0 ? 0 : noise.sigma_s * boost::math::quantile(boost::math::normal(), p);
   const StallMixture mixture(noise);
-  double low = -9 * std::max(noise.sigma_s, 1e-4 * noise.stall_mean_s);
-  double high = -low + noise.stall_mean_s;
-  while (mixture.cdf(high) < p && high < 1e6) high *= 2;
-  for (int i = 0; i < 60 && high - low > 1e-10 * (1 + high); ++i) {
-    const double middle = 0.5 * (low + high);
-    (mixture.cdf(middle) < p ? low : high) = middle;
+  // Stalls only add: the normal part alone is a lower bound, and all of it without a stall an upper one.
+  const double sigma = std::max(noise.sigma_s, 1e-4 * noise.stall_mean_s), without = p * std::exp(noise.stalls);
+  double low = sigma * boost::math::quantile(boost::math::normal(), p), high = low + noise.stall_mean_s;
+  if (without < 1 - 1e-15) high = sigma * boost::math::quantile(boost::math::normal(), without);
+  double below = mixture.cdf(low) - p, above = mixture.cdf(high) - p;
+  while (above < 0 && high < 1e6) {
+    low = high, below = above;
+    high += 2 * (std::abs(high) + noise.stall_mean_s);
+    above = mixture.cdf(high) - p;
+  }
+  // Regula falsi with the Illinois rule: the end that stays is halved.
+  for (int i = 0; i < 100 && high - low > 1e-10 * (1 + std::abs(high)); ++i) {
+    const double x = above > below ? std::clamp(low - below * (high - low) / (above - below), low, high) : low;
+    const double middle = x > low && x < high ? x : 0.5 * (low + high);
+    const double value = mixture.cdf(middle) - p;
+    if (std::abs(value) < 1e-15) return middle;
+    if (value < 0) {
+      low = middle, below = value, above *= 0.5;
+    } else {
+      high = middle, above = value, below *= 0.5;
+    }
   }
   return 0.5 * (low + high);
 }
@@ -97,22 +112,42 @@ double draw_member(const MemberNoise& noise, SplitMix64& stream) {
   return x;
 }
 
-MemberNoise noise_of(const HostNoise& profile, double device_s, double host_s, double nodes_per_member) {
+namespace {
+
+// Independent delays of consecutive pieces of work add up as their variances do (hint 10). Within the correlation time
+// a slow clock stays slow: short intervals vary in proportion to their length.
+double variance(double sigma, double length_s) {
+  return sigma * sigma * length_s * std::min(1.0, length_s / kCorrelation_s);
+}
+
+// Stalls that outlast the host's lead. A stall of exponential length m outlasts a lead of L with probability
+// exp(-L / m), and what is left of it is exponential again; the lead grows evenly over the interval.
+double stalls_of(const HostNoise& profile, const Interval& i, double nodes_per_member) {
+  const double m = profile.stall_mean.value();
+  if (m <= 0) return 0;
+  const double growth = std::max(0.0, i.device_s - i.host_s) / m;
+  const double mean = growth > 1e-9 ? (1 - std::exp(-growth)) / growth : 1;
+  return profile.stalls_per_hour / 3600 * std::max(i.device_s, i.host_s) * nodes_per_member *
+         std::exp(-std::max(0.0, i.lead_s) / m) * mean;
+}
+
+}  // namespace
+
+MemberNoise noise_of(const HostNoise& profile, const Interval& interval, double nodes_per_member) {
+  return noise_of(profile, std::vector<Interval>{interval}, nodes_per_member);
+}
+
+MemberNoise noise_of(const HostNoise& profile, const std::vector<Interval>& intervals, double nodes_per_member) {
   MemberNoise n;
-  const double slack_s = std::max(0.0, device_s - host_s);
-  const double length_s = profile.stall_mean.value();
-  // Independent delays of consecutive pieces of work add up as their variances do (hint 10).
-  // Within the correlation time a slow clock stays slow: short intervals vary in proportion to their length.
-  const auto variance = [](double sigma, double length_s) {
-    return sigma * sigma * length_s * std::min(1.0, length_s / kCorrelation_s);
-  };
-  const double device = variance(profile.device_sigma, device_s);
-  const double host = host_s > device_s ? variance(profile.host_sigma, host_s) : 0;
-  n.sigma_s = std::sqrt(device + host);
-  n.stall_mean_s = length_s;
-  if (length_s > 0)
-    n.stalls =
-        profile.stalls_per_hour / 3600 * std::max(device_s, host_s) * nodes_per_member * std::exp(-slack_s / length_s);
+  n.stall_mean_s = profile.stall_mean.value();
+  double device_s = 0, host_s = 0;
+  for (const Interval& i : intervals) {
+    device_s += i.device_s;
+    // Where the host is late its own noise shows.
+    if (i.host_s > i.device_s + i.lead_s) host_s += i.host_s;
+    n.stalls += stalls_of(profile, i, nodes_per_member);
+  }
+  n.sigma_s = std::sqrt(variance(profile.device_sigma, device_s) + variance(profile.host_sigma, host_s));
   return n;
 }
 

@@ -2,6 +2,8 @@
 // random delay; where members meet, the slowest counts.
 #pragma once
 
+#include <vector>
+
 #include "core/random.hpp"
 #include "step/inputs.hpp"
 
@@ -28,9 +30,17 @@ double draw_maximum(const MemberNoise& noise, double members, SplitMix64& stream
 // One draw of a single member (level 2: every member on its own).
 double draw_member(const MemberNoise& noise, SplitMix64& stream);
 
-// Noise of one member over device_s of device work that the host issues in host_s, on a node with `profile` noise.
-// The bound side carries the noise; stalls hit the host, and a host that runs ahead by (device_s - host_s) absorbs
-// that much of them. `nodes_per_member` may be below 1 (several replicas on a node).
-MemberNoise noise_of(const HostNoise& profile, double device_s, double host_s, double nodes_per_member);
+// Work between two places where members may meet: the device needs device_s, the host issues it in host_s, and was
+// lead_s ahead of the device when it began.
+struct Interval {
+  double device_s = 0, host_s = 0, lead_s = 0;
+};
+
+// Noise of one member over an interval, on a node with `profile` noise. The bound side carries the noise. Stalls hit
+// the host, and count where they outlast its lead, which grows while it issues faster than the device works: meetings
+// are queued on the device and stop no host. `nodes_per_member` may be below 1 (several replicas on a node).
+MemberNoise noise_of(const HostNoise& profile, const Interval& interval, double nodes_per_member);
+// The same over several intervals at whose end alone members meet.
+MemberNoise noise_of(const HostNoise& profile, const std::vector<Interval>& intervals, double nodes_per_member);
 
 }  // namespace tw

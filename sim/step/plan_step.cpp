@@ -45,42 +45,71 @@ PassCost profiled_cost(const StepInputs& in, const StepNetwork& net, const Slowd
   return cost;
 }
 
+// Costs of model chunks where the schedule places them.
+std::vector<PassCost> placed(const std::vector<PassCost>& chunks, const ChunkPlacement& placement, int stages) {
+  std::vector<PassCost> slots(static_cast<size_t>(placement.slots * stages));
+  for (const auto& way : placement.way)
+    for (size_t c = 0; c < way.size(); ++c) slots[static_cast<size_t>(way[c].slot * stages + way[c].stage)] = chunks[c];
+  return slots;
+}
+
+StepPlan profiled_step(StepPlan s, const StepInputs& in, const StepNetwork& net, const Slowdown& slowdown) {
+  PassCost cost = profiled_cost(in, net, slowdown);
+  cost.last_backward = cost.backward;
+  // A share of the gradients may travel while backward runs.
+  const int early = static_cast<int>(in.workload->overlap * gradient_buckets + 0.5);
+  for (int b = 0; b < gradient_buckets; ++b)
+    cost.buckets.push_back({b < early ? static_cast<double>(b + 1) / gradient_buckets : 1,
+                            {in.workload->gradients.value() / gradient_buckets, 0},
+                            1});
+  s.cost = {cost};
+  // Asynchronous engines and graphs queue whole steps ahead, so that a stall of the host seldom reaches the device.
+  s.host_lead_s = 1;
+  return s;
+}
+
 }  // namespace
 
 StepPlan plan_step(const StepInputs& in, const StepNetwork& net, const Slowdown& slowdown) {
   const Plan& plan = *in.plan;
+  const Software& software = *in.software;
   StepPlan s;
   s.stages = plan.pp;
   s.chunks = plan.vp;
   s.schedule = plan.schedule;
   s.members = plan.dp;
   s.nodes_per_member = static_cast<double>(plan.nodes) / plan.dp;
-  s.fixed_s = in.software->step_fixed.value();
+  s.fixed_s = software.step_fixed.value();
   s.noise = in.cluster->hosts.noise;
-  if (in.workload != nullptr) {
-    s.cost = {profiled_cost(in, net, slowdown)};
-    s.gradient_bytes = {{in.workload->gradients.value(), 0}};
-    s.gradient_overlap = in.workload->overlap;
-    // Asynchronous engines and graphs queue whole steps ahead, so that a stall of the host seldom reaches the device.
-    s.run_ahead_s = 1;
-    return s;
-  }
+  if (in.workload != nullptr) return profiled_step(std::move(s), in, net, slowdown);
+  const ChunkPlacement placement = rule_of(plan.schedule, plan.vp).placement(plan.pp, plan.vp);
   s.micro_batches = plan.ga();
-  s.cost = chunk_costs(in, net.exchange, slowdown, Pass::training);
+  s.cost = placed(chunk_costs(in, net.exchange, slowdown, Pass::training), placement, plan.pp);
   s.optimizer = optimizer_cost(in);
-  s.meet_every_visit = in.software->amax_every_micro_batch && is_scaled(in.training->precision);
-  s.gradient_overlap = in.software->dp_overlap;
+  s.meet_every_visit = software.amax_every_micro_batch && is_scaled(in.training->precision);
+  s.reduce_every_visit = plan.sharding == Sharding::zero2;
+  s.gradients_beside = software.gradients_beside_backward;
+  s.queued_hand_over = software.paired_hand_over;
   const double hidden = static_cast<double>(in.network->hidden);
   s.hand_over_bytes = 2 * local_tokens(*in.training, plan) * hidden / (plan.sequence_parallel ? plan.tp : 1);
-  s.hand_over_exposed_s = (1 - in.software->pp_overlap) * net.hand_over_s;
-  // Updated BF16 weights come back from the shards; ZeRO-3 gathers them in the passes instead (chunk_costs).
-  const bool gathers = plan.sharding == Sharding::zero1 || plan.sharding == Sharding::zero2;
+  if (plan.sharding == Sharding::none)
+    s.bucket_copy_s_per_byte = 0.5 * software.gradient_copy_passes /
+                               (in.cluster->node.accelerator.copy_bandwidth.value() * software.memory_efficiency *
+                                in.cluster->hosts.device_speed);
+  // Updated BF16 weights come back from the shards: beside the next forward (chunk_costs), or at once. ZeRO-3 gathers
+  // them in the passes.
+  const bool gathers =
+      (plan.sharding == Sharding::zero1 || plan.sharding == Sharding::zero2) && !software.gather_beside_forward;
+  if (!gathers) return s;
   const auto groups = groups_of(in);
-  for (size_t c = 0; c < s.cost.size(); ++c) {
-    s.gradient_bytes.push_back(exchanged_gradients(in, groups, static_cast<int>(c)));
-    const double weight = gathers ? 2 / in.software->gradient_bytes_per_parameter : 0;
-    s.weight_bytes.push_back({s.gradient_bytes.back().dense * weight, s.gradient_bytes.back().experts * weight});
-  }
+  s.weight_bytes.resize(s.cost.size());
+  const double weight = 2 / software.gradient_bytes_per_parameter;
+  for (const auto& way : placement.way)
+    for (size_t c = 0; c < way.size(); ++c) {
+      const SharedSum bytes = exchanged_gradients(in, groups, static_cast<int>(c));
+      s.weight_bytes[static_cast<size_t>(way[c].slot * plan.pp + way[c].stage)] = {bytes.dense * weight,
+                                                                                   bytes.experts * weight};
+    }
   return s;
 }
 

@@ -1,48 +1,75 @@
 #include "step/schedule.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace tw {
 namespace {
 
-// The k-th forward of a stage: chunks change every pp micro-batches.
-Visit nth(int k, int pp, int vp, bool backward) {
-  const int group = k / (pp * vp), inside = k % (pp * vp);
-  const int chunk = inside / pp;
-  return {backward, backward ? vp - 1 - chunk : chunk, group * pp + inside % pp};
-}
-
-std::vector<Visit> gpipe(int micro_batches) {
-  std::vector<Visit> visits;
-  for (const bool backward : {false, true})
-    for (int m = 0; m < micro_batches; ++m) visits.push_back({backward, 0, m});
-  return visits;
+const std::array<ScheduleRule, 8>& schedules() {
+  static const std::array<ScheduleRule, 8> all{
+      gpipe(),      one_forward_one_backward(), zb_h1(), interleaved_zero_bubble(), zbv(), dualpipev(), dualpipe(),
+      interleaved()};
+  return all;
 }
 
 }  // namespace
 
-std::vector<Visit> visits_of_stage(Schedule schedule, int stage, int pp, int vp, int micro_batches) {
-  if (schedule == Schedule::gpipe) return gpipe(micro_batches);
-  const int total = micro_batches * vp;
-  const int group = vp > 1 ? pp : 1;  // nth() with a group of 1 counts micro-batches plainly
-  const int warm_up = std::min(total, vp > 1 ? (pp - stage - 1) * 2 + (vp - 1) * pp : pp - stage - 1);
-  std::vector<Visit> visits;
-  for (int k = 0; k < warm_up; ++k) visits.push_back(nth(k, group, vp, false));
-  for (int k = warm_up; k < total; ++k) {
-    visits.push_back(nth(k, group, vp, false));
-    visits.push_back(nth(k - warm_up, group, vp, true));
-  }
-  for (int k = total - warm_up; k < total; ++k) visits.push_back(nth(k, group, vp, true));
-  return visits;
+int ChunkPlacement::chunk(int stage, int slot) const {
+  for (const auto& chunks : way)
+    for (size_t c = 0; c < chunks.size(); ++c)
+      if (chunks[c].stage == stage && chunks[c].slot == slot) return static_cast<int>(c);
+  return 0;
+}
+
+const ScheduleRule& rule_of(Schedule schedule, int vp) {
+  if (schedule == Schedule::one_f_one_b && vp > 1) return schedules().back();
+  for (const ScheduleRule& rule : schedules())
+    if (rule.name == schedule) return rule;
+  return schedules().front();
+}
+
+bool single_chunk(Schedule schedule, int vp) {
+  return vp == 1 && (schedule == Schedule::gpipe || schedule == Schedule::one_f_one_b);
+}
+
+void check_schedule(const Plan& plan, const ReadContext& at) {
+  if (plan.pp < 2 || plan.dp < 1 || plan.gbs < 1) return;
+  const std::string refusal = rule_of(plan.schedule, plan.vp).refusal(plan.pp, plan.vp, plan.ga());
+  if (refusal.empty()) return;
+  const size_t cut = refusal.find("; ");
+  at.at("schedule").fault(refusal.substr(0, cut), cut == std::string::npos ? "1f1b" : refusal.substr(cut + 2));
 }
 
 int micro_batches_in_flight(Schedule schedule, int stage, int pp, int vp, int micro_batches) {
   int now = 0, most = 0;
-  for (const Visit& v : visits_of_stage(schedule, stage, pp, vp, micro_batches)) {
-    now += v.backward ? -1 : 1;
+  for (const Visit& v : rule_of(schedule, vp).visits(stage, pp, vp, micro_batches)) {
+    // What a split backward leaves for its weights stays until they are done.
+    if (v.part != Part::input) now += v.backward ? -1 : 1;
     most = std::max(most, now);
   }
   return most;
+}
+
+ChunkPlacement looped(int pp, int vp) {
+  ChunkPlacement p{vp, {{}}};
+  for (int c = 0; c < pp * vp; ++c) p.way[0].push_back({c % pp, c / pp});
+  return p;
+}
+
+ChunkPlacement v_shaped(int pp, int) {
+  ChunkPlacement p{2, {{}}};
+  for (int c = 0; c < 2 * pp; ++c) p.way[0].push_back(c < pp ? Place{c, 0} : Place{2 * pp - 1 - c, 1});
+  return p;
+}
+
+ChunkPlacement two_way(int pp, int) {
+  ChunkPlacement p{2, {{}, {}}};
+  for (int c = 0; c < pp; ++c) {
+    p.way[0].push_back({c, 0});
+    p.way[1].push_back({pp - 1 - c, 1});
+  }
+  return p;
 }
 
 }  // namespace tw

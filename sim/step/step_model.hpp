@@ -17,21 +17,22 @@
 
 namespace tw {
 
-// What one stage of the pipeline costs, prepared once for many steps.
+// What the stages of a pipeline do in a step, prepared once for many steps.
 struct StepPlan {
-  int stages = 1, chunks = 1, micro_batches = 1;
-  int members = 1;  // replicas that meet at synchronisations
+  int stages = 1, chunks = 1, micro_batches = 1;  // chunks: of the schedule, a stage (vp)
+  int members = 1;                                // replicas that meet at synchronisations
   double nodes_per_member = 1;
-  std::vector<PassCost> cost;  // [chunk * stages + stage]
+  std::vector<PassCost> cost;  // [slot * stages + stage], see ChunkPlacement
   TaskCost optimizer;
-  std::vector<SharedSum> gradient_bytes;  // [chunk * stages + stage]
-  std::vector<SharedSum> weight_bytes;    // gathered after the optimizer, same index
+  std::vector<SharedSum> weight_bytes;  // gathered after the optimizer, same index; beside the next forward: none
+  double bucket_copy_s_per_byte = 0;    // gradients are copied out of their buckets when they arrive
   double hand_over_bytes = 0;
-  double hand_over_exposed_s = 0;  // of each visit, while the device waits for its neighbour's data
   double fixed_s = 0;
-  double run_ahead_s = 0;         // how far the host is ahead of the device when a visit begins
-  bool meet_every_visit = false;  // FP8 scaling synchronises the replicas every micro-batch
-  double gradient_overlap = 1;    // share of the gradients that may travel before backward ends
+  double host_lead_s = 0;           // how far the host is ahead of the device when a step begins
+  bool meet_every_visit = false;    // FP8 scaling meets the replicas, on their devices, every micro-batch
+  bool reduce_every_visit = false;  // gradients leave after every backward (ZeRO-2)
+  bool gradients_beside = true;     // buckets leave while backward runs
+  bool queued_hand_over = false;    // sends and receives of a stage are one queue (hand_over_queue.hpp)
   Schedule schedule = Schedule::one_f_one_b;
   HostNoise noise;
 };
@@ -60,6 +61,7 @@ struct StepOutcome {
   Stretch forward, backward;
   Breakdown breakdown;                        // of the stage that is busiest
   std::vector<ActivityTimes> stage_activity;  // seconds by activity, a GPU of each stage; the rest of the step is spin
+  std::vector<Interval> intervals;            // of the first stage, between the places where replicas may meet
   double jitter_s = 0;
   double fabric_bytes = 0;  // payload handed to the engine
 };

@@ -121,6 +121,7 @@ ExchangeTime exchange_times(const RankGrid& grid, double round_s, bool sharded,
   const auto cp = std::make_shared<Group>(group(grid.cp_groups(0)));
   const auto ep = std::make_shared<Group>(group(grid.ep_groups()));
   const auto dp = std::make_shared<Group>(group(grid.gradient_groups(0)));
+  const auto outer = std::make_shared<Group>(group(grid.piece_groups(0)));
   const auto etp = std::make_shared<Group>(group(grid.expert_tp_groups()));
   const auto edp = std::make_shared<Group>(group(grid.expert_gradient_groups(0)));
   const auto known = std::make_shared<std::map<std::pair<Exchange, double>, double>>();
@@ -154,6 +155,8 @@ ExchangeTime exchange_times(const RankGrid& grid, double round_s, bool sharded,
           return {dp.get(), Collective::all_gather};
         case Exchange::gradient_reduce:
           return {dp.get(), reduce};
+        case Exchange::outer_reduce:
+          return {outer.get(), Collective::all_reduce};
         case Exchange::expert_gather:
           return {edp.get(), Collective::all_gather};
         case Exchange::expert_reduce:

@@ -29,6 +29,7 @@ bool valid(Plan& plan, const Scenario& s, const Training& training, const Docume
   const ReadContext at{&document, "", &faults, {}};
   complete_plan(plan, s.cluster.node.gpus, at);
   if (faults.empty()) check_plan(plan, *s.network, training, s.cluster.node.gpus, at);
+  if (faults.empty()) check_schedule(plan, at);
   return faults.empty() && (plan.sharding == Sharding::none || plan.dp * plan.cp > 1);
 }
 

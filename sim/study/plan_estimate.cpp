@@ -29,40 +29,43 @@ struct Shape {
   ActivityTimes busy;  // of a GPU of the mean stage
 };
 
+// Sum of the same visits that the events play, without their waits for one another: filling and draining the pipeline,
+// and the exchange that the last backward leaves over.
 Shape shape_of(const StepPlan& p, const StepNetwork& net) {
   Shape out;
   double slowest_s = 0, all_s = 0, tail_s = 0;
+  const int slots = static_cast<int>(p.cost.size()) / p.stages;
   for (int s = 0; s < p.stages; ++s) {
-    double stage_s = 0, backward_s = 0, gradients_s = 0;
+    double stage_s = 0, last_s = 0, gradients_s = 0, bucket_s = 0;
     SharedSum weights;
-    for (int c = 0; c < p.chunks; ++c) {
+    for (int c = 0; c < slots; ++c) {
       const auto k = static_cast<size_t>(c * p.stages + s);
       const PassCost& cost = p.cost[k];
-      const double forward = std::max(cost.forward.device_s() + p.hand_over_exposed_s, cost.forward.host_s);
-      const double backward = std::max(cost.backward.device_s() + p.hand_over_exposed_s, cost.backward.host_s);
-      stage_s += forward + backward;
-      backward_s += backward;
-      const SharedSum& gradients = p.gradient_bytes[k];
-      gradients_s +=
-          gradient_buckets * (transfer_s(net, class_of(net.gradient_exchange, s), gradients.dense / gradient_buckets) +
-                              transfer_s(net, class_of(net.expert_exchange, s), gradients.experts / gradient_buckets));
+      const auto visit_s = [](const TaskCost& t) { return std::max(t.device_s(), t.host_s); };
+      stage_s += visit_s(cost.forward) + visit_s(cost.backward);
+      last_s += visit_s(cost.last_backward);
+      for (const Bucket& b : cost.buckets) {
+        bucket_s = b.stretch * (transfer_s(net, class_of(net.gradient_exchange, s), b.bytes.dense) +
+                                transfer_s(net, class_of(net.expert_exchange, s), b.bytes.experts));
+        gradients_s += bucket_s;
+      }
       if (!p.weight_bytes.empty())
         weights.dense += p.weight_bytes[k].dense, weights.experts += p.weight_bytes[k].experts;
       for (const TaskCost* t : {&cost.forward, &cost.backward}) {
         ActivityTimes did = t->busy;
-        did[Activity::collective] += t->tp_s + t->cp_s + t->ep_s + t->dp_s + p.hand_over_exposed_s;
+        did[Activity::collective] += t->tp_s + t->cp_s + t->ep_s + t->dp_s;
         out.busy += did.scaled(static_cast<double>(p.micro_batches) / p.stages);
       }
     }
     slowest_s = std::max(slowest_s, stage_s);
     all_s += stage_s;
-    const double gather_s = transfer_s(net, class_of(net.weight_gather, s), weights.dense * (1 - p.gradient_overlap)) +
-                            transfer_s(net, class_of(net.expert_gather, s), weights.experts * (1 - p.gradient_overlap));
-    const double exposed_s = std::max(gradients_s - p.gradient_overlap * backward_s, gradients_s / gradient_buckets);
-    const double end_s = (gradients_s > 0 ? exposed_s : 0) + gather_s;
-    tail_s = std::max(tail_s, end_s);
+    const double gather_s = transfer_s(net, class_of(net.weight_gather, s), weights.dense) +
+                            transfer_s(net, class_of(net.expert_gather, s), weights.experts);
+    tail_s = std::max(tail_s, std::max(gradients_s - (p.gradients_beside ? last_s : 0), bucket_s) + gather_s);
   }
-  const double fill_s = (p.stages - 1.0) * (all_s / p.stages / p.chunks + 2 * net.hand_over_s);
+  // Zero-bubble schedules fill most of the bubble with gradients of weights.
+  const double bubble = rule_of(p.schedule, p.chunks).splits ? 1.0 / 3 : 1;
+  const double fill_s = (p.stages - 1.0) * (bubble * all_s / p.stages / p.chunks + 2 * net.hand_over_s);
   out.step_s = p.micro_batches * slowest_s + fill_s + tail_s + p.optimizer.device_s() + p.fixed_s;
   out.busy += p.optimizer.busy;
   out.busy[Activity::collective] += tail_s;

@@ -14,6 +14,7 @@
 #include "network/preload.hpp"
 #include "network/process.hpp"
 #include "power/network_rule.hpp"
+#include "step/schedule.hpp"
 #include "study/fitting_plans.hpp"
 #include "study/plan_estimate.hpp"
 #include "study/plan_limits.hpp"
@@ -132,6 +133,7 @@ class Enumeration {
     const ReadContext at{&document_, "", &faults, {}};
     complete_plan(p, domain, at);
     if (faults.empty()) check_plan(p, n, *s_.training, domain, at);
+    if (faults.empty()) check_schedule(p, at);
     if (!faults.empty()) return leave_out("ranks or batch do not divide");
     if (p.sharding != Sharding::none && p.dp * p.cp < 2) return leave_out("nothing to shard over");
     PlanCandidate c;

@@ -12,6 +12,7 @@
 #include "power/check_power.hpp"
 #include "power/network_rule.hpp"
 #include "run/benchmark.hpp"
+#include "step/schedule.hpp"
 #include "study/profiled_chip.hpp"
 #include "study/what_if_accelerator.hpp"
 #include "topology/fabric.hpp"
@@ -124,6 +125,7 @@ void check_scenario(Scenario& s, const ReadContext& root) {
           fmt::format("a window of {} tokens exceeds the sequence ({})", s.network->window, s.training->sequence),
           "at most the sequence");
     check_plan(s.plan, *s.network, *s.training, s.cluster.node.gpus, plan);
+    check_schedule(s.plan, plan);
     if (s.cluster.node.accelerator.peak(s.training->precision).value() <= 0)
       root.at("training")
           .at("precision")

@@ -247,8 +247,9 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   StepNetwork network = build_step_network(in.step, fabric, {placed.begin(), placed.begin() + s.plan.nodes}, replicas,
                                            neighbour_loads(others, fabric));
   const std::vector<network::Neighbour> neighbours = neighbours_of(others, network);
-  const auto links = network.classes.empty() ? network::isolated_engine(network.links, network.classes)
-                                             : network::open_engine(network.links, network.classes);
+  // With neighbours on its links, and so always something to share, a job runs on SimGrid.
+  const auto links = neighbours.empty() ? network::fluid_engine(network.links, network.classes)
+                                        : network::open_engine(network.links, network.classes);
   network::MeteredEngine metered(*links, network.classes.size());
   network::BusyEngine shared(metered, neighbours);
   network::Engine* const engine = neighbours.empty() ? static_cast<network::Engine*>(&metered) : &shared;

@@ -47,11 +47,12 @@ void attention_gradient(Builder& b, const Work& w) {
     b.exchange("CP heads", Exchange::cp_all_to_all, kBf16 * s.tokens * s.output);
   if (cp > 1 && w.p.context == ContextExchange::all_gather)
     b.exchange("CP gather", Exchange::cp_all_gather, slice * cp);
+  // Keys and values go round again, and their gradients too, while the kernel works on what has come.
+  if (cp > 1 && w.p.context == ContextExchange::ring)
+    for (int round = 1; round < 2 * cp - 1; ++round) b.exchange("CP exchange", Exchange::cp_exchange, slice);
   b.attention("attention gradient", attention_shape(w), fp8_attention(w));
   if (cp < 2) return;
-  // Keys and values go round again, and their gradients too.
   if (w.p.context == ContextExchange::ring) {
-    for (int round = 1; round < 2 * cp - 1; ++round) b.exchange("CP exchange", Exchange::cp_exchange, slice);
     b.memory("merge CP gradients", cp * s.tokens * (s.query + 2 * s.kv) * (kBf16 + 2 * kFp32), 8 * cp);
   }
   if (w.p.context == ContextExchange::all_gather) b.exchange("CP scatter", Exchange::cp_reduce_scatter, slice * cp);
@@ -161,7 +162,7 @@ void attention_backward(Builder& b, const Work& w) {
   const bool sp = w.p.sequence_parallel;
   if (n.dropout > 0) b.memory("dropout 1 gradient", kBf16 * s.shard * s.hidden * 2.5);
   b.tp_gather("gather projection gradient", s, sp, w.targets() < 2);
-  b.cast("cast projection gradient", s.precision, s.tokens * s.hidden);
+  b.cast_gathered("cast projection gradient", s, sp, w.targets() >= 2);
   b.gemm("projection input gradient", s.precision, s.tokens, s.output, s.hidden);
   if (w.trained()) b.gemm("projection weight gradient", s.precision, s.hidden, s.output, s.tokens), b.of_weights();
   if (w.targets() >= 2) lora_backward(b, "LoRA projection", w.t, s.tokens, s.output, s.hidden);

@@ -38,7 +38,7 @@ void dense_backward(Builder& b, const Work& w, double inner) {
   const bool sp = w.p.sequence_parallel;
   const double up = halves(w) * inner;
   b.tp_gather("gather MLP gradient", s, sp, w.targets() < 4);
-  b.cast("cast MLP down gradient", s.precision, s.tokens * s.hidden);
+  b.cast_gathered("cast MLP down gradient", s, sp, w.targets() >= 4);
   b.gemm("MLP down input gradient", s.precision, s.tokens, inner, s.hidden);
   if (w.trained()) b.gemm("MLP down weight gradient", s.precision, s.hidden, inner, s.tokens), b.of_weights();
   if (w.targets() >= 4) lora_backward(b, "LoRA MLP down", w.t, s.tokens, inner, s.hidden);

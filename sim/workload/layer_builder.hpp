@@ -96,12 +96,18 @@ class Builder {
   }
   bool eager() const { return software_.eager_elementwise; }
   // Casting a BF16 operand to FP8 and collecting its amax.
-  void cast(const char* name, Precision precision, double elements) {
+  void cast(const char* name, Precision precision, double elements) { cast(name, precision, elements, elements); }
+  // What is gathered in FP8 was cast before, by the rank that had it, and is transposed afterwards.
+  void cast(const char* name, Precision precision, double elements, double transposed) {
     if (!is_scaled(precision)) return;
     Operation o;
     o.name = name;
-    o.bytes = elements * kBf16 * (software_.cast_traffic + (trained_ ? software_.cast_transpose : 0));
+    o.bytes = kBf16 * (elements * software_.cast_traffic + (trained_ ? transposed * software_.cast_transpose : 0));
     if (o.bytes > 0) push(o);
+  }
+  void cast_gathered(const char* name, const Sizes& s, bool sequence_parallel, bool adapted) {
+    const bool before = software_.fp8_gather && sequence_parallel && !adapted;
+    cast(name, s.precision, s.tokens * s.hidden / (before ? s.tp : 1), s.tokens * s.hidden);
   }
   void exchange(const char* name, Exchange what, double bytes) {
     if (bytes <= 0) return;

@@ -93,7 +93,7 @@ std::vector<StageMemory> memory_of_stages(const Architecture& n, const Training&
         if (g.chunk != chunk) continue;
         add_parameters(m, g, p, s);
         if (g.shards > 1 && g.kind != ParameterKind::embedding && count > 0)
-          layer += (s.gathered_layers + 1.0 / g.shards) * g.held * g.gather_bytes / count;
+          layer += ((p.reshard ? 0 : count - 1) + s.gathered_layers + 1.0 / g.shards) * g.held * g.gather_bytes / count;
       }
       gathered_layer = std::max(gathered_layer, layer);
     }

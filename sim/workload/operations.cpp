@@ -62,7 +62,13 @@ void backward(Builder& b, const Work& w) {
 // What backward computes once more, before it.
 void recompute(std::vector<Operation>& out, const Work& w) {
   Builder b(out, w.t, w.software, false);
-  if (w.t.recompute == Recompute::full) return forward(b, w);
+  if (w.t.recompute == Recompute::full) {
+    forward(b, w);
+    // Backward wants nothing of what follows the input of an MLP's last product.
+    if (!w.software.recompute_stops_early || w.kind.feed != Feed::mlp) return;
+    while (out.back().kind != OperationKind::gemm) out.pop_back();
+    return out.pop_back();
+  }
   if (w.t.recompute == Recompute::alternate) {
     // Everything but attention, exchanges and every other product.
     std::vector<Operation> all;

@@ -32,6 +32,7 @@ enum class Exchange {
   gradient_reduce,  // data-parallel gradients, all-reduced or, with sharding, reduce-scattered
   expert_gather,    // the same among the ranks that hold the same experts
   expert_reduce,
+  outer_reduce,  // hybrid sharding: gradients of a shard, over the groups
 };
 
 // One operation of one rank. Times come later, from the accelerator profile.

@@ -65,9 +65,13 @@ void complete_plan(Plan& plan, int gpus_per_node, const ReadContext& at) {
   }
   if (plan.vp > 1 && plan.pp == 1)
     at.at("vp").fault(fmt::format("vp = {} needs pipeline parallelism", plan.vp), "pp above 1, or vp = 1");
-  if (plan.vp > 1 && plan.schedule == Schedule::gpipe)
-    at.at("schedule").fault("gpipe has no interleaved form", "1f1b, or vp = 1");
-  if (plan.vp > 1 && plan.gbs % per_step == 0 && (plan.gbs / per_step) % plan.pp != 0)
+  if (plan.shard_group > 0 && (plan.dp * plan.cp) % plan.shard_group != 0)
+    at.at("shard_group")
+        .fault(fmt::format("shard_group = {} does not divide the {} data-parallel ranks", plan.shard_group,
+                           plan.dp * plan.cp),
+               nearest_divisors(static_cast<long>(plan.dp) * plan.cp, plan.shard_group));
+  if (plan.vp > 1 && plan.schedule == Schedule::one_f_one_b && plan.gbs % per_step == 0 &&
+      (plan.gbs / per_step) % plan.pp != 0)
     at.at("gbs").fault(
         fmt::format("interleaved 1F1B needs micro-batches ({}) in multiples of pp = {}", plan.gbs / per_step, plan.pp),
         fmt::format("gbs in multiples of {}", per_step * plan.pp));
@@ -165,7 +169,10 @@ bool recomputes(const Training& t, Module module) {
 }
 
 std::vector<std::pair<std::string, Schedule>> Choices<Schedule>::table() {
-  return {{"gpipe", Schedule::gpipe}, {"1f1b", Schedule::one_f_one_b}};
+  return {{"gpipe", Schedule::gpipe},      {"1f1b", Schedule::one_f_one_b},
+          {"zb_h1", Schedule::zb_h1},      {"interleaved_zero_bubble", Schedule::interleaved_zero_bubble},
+          {"zbv", Schedule::zbv},          {"dualpipev", Schedule::dualpipev},
+          {"dualpipe", Schedule::dualpipe}};
 }
 
 std::vector<std::pair<std::string, Recompute>> Choices<Recompute>::table() {
@@ -215,6 +222,8 @@ void Plan::describe(Description<Plan>& d) {
       "layout", &Plan::layout,
       "layers of each pipeline chunk, in the order data visits them, such as \"Et*4|(t*4|)*14tmL\" or \"5|6|5\"; "
       "absent: even");
+  d.optional("reshard", &Plan::reshard,
+             "zero3: whole weights are freed after a forward and gathered again for its backward");
   d.optional("evaluation_nodes", &Plan::evaluation_nodes, "further nodes that only evaluate", between(0, 1e6));
 }
 

@@ -12,7 +12,7 @@
 
 namespace tw {
 
-enum class Schedule { gpipe, one_f_one_b };
+enum class Schedule { gpipe, one_f_one_b, zb_h1, interleaved_zero_bubble, zbv, dualpipev, dualpipe };
 template <>
 struct Choices<Schedule> {
   static std::vector<std::pair<std::string, Schedule>> table();
@@ -60,6 +60,7 @@ struct Plan {
   int shard_group = 0;  // ranks that share states (hybrid sharding); 0: all data and context parallel ranks
   ContextExchange context = ContextExchange::ring;
   std::string layout;        // layers of each chunk; empty: even
+  bool reshard = true;       // zero3: weights are freed after a forward and gathered again for its backward
   int evaluation_nodes = 0;  // nodes of their own that only evaluate, beside `nodes`
   static void describe(Description<Plan>& d);
   int gpus(int gpus_per_node) const { return nodes * gpus_per_node; }

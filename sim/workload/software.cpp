@@ -9,23 +9,40 @@ void Software::describe(Description<Software>& d) {
   d.required("name", &Software::name, "name of the release");
   d.optional("host_per_operation", &Software::host_per_operation, "host time to issue one kernel");
   d.optional("host_per_collective", &Software::host_per_collective, "host time to issue one collective");
+  d.optional("host_per_all_reduce", &Software::host_per_all_reduce,
+             "host time of a tensor-parallel all-reduce where the release gives it a form of its own; 0: as "
+             "host_per_collective");
+  d.optional("host_shard_forward", &Software::host_shard_forward,
+             "host time of the hooks of a layer with sharded weights in forward: gather, copies, freeing");
+  d.optional("host_shard_backward", &Software::host_shard_backward, "the same in backward, with the scatter");
+  d.optional("host_per_bucket", &Software::host_per_bucket, "host time of the hooks of a bucket of gradients");
   d.optional("host_backward", &Software::host_backward, "host time of issuing backward work over that of forward work",
              between(0, 10));
   d.optional("graphs_training", &Software::graphs_training, "training steps run in CUDA graphs");
   d.optional("graphs_evaluation", &Software::graphs_evaluation, "evaluations run in CUDA graphs");
-  d.optional("tp_overlap", &Software::tp_overlap, "share of tensor-parallel traffic hidden behind matrix products",
-             between(0, 1));
-  d.optional("fp8_gather", &Software::fp8_gather, "tensor-parallel gathers before FP8 layers carry FP8");
-  d.optional("dp_overlap", &Software::dp_overlap, "share of the gradient exchange that backward may hide",
-             between(0, 1));
-  d.optional("pp_overlap", &Software::pp_overlap, "share of a pipeline hand-over hidden behind compute", between(0, 1));
-  d.optional("cp_overlap", &Software::cp_overlap, "share of the context exchange hidden behind attention",
-             between(0, 1));
-  d.optional("fp8_attention", &Software::fp8_attention, "attention runs in FP8 too");
+  d.optional("scatter_beside_weights", &Software::scatter_beside_weights,
+             "the tensor-parallel scatter of an input's gradient runs beside the products of the weights' gradients");
+  d.optional("gradients_beside_backward", &Software::gradients_beside_backward,
+             "buckets of gradients leave while backward runs; else after it");
+  d.optional("gather_beside_forward", &Software::gather_beside_forward,
+             "weights of a sharded optimizer arrive beside the next forward; else after the update");
+  d.optional("bucket", &Software::bucket, "size of the buckets that gradients travel in");
   d.optional("cp_round", &Software::cp_round,
              "shortest round of ring attention (context parallelism): hand-shake and skew of the neighbours");
   d.optional("attention_speed", &Software::attention_speed,
              "speed of the release's attention kernels over the fused flash attention that profiles hold", above(0));
+  d.optional("paired_hand_over", &Software::paired_hand_over,
+             "sends and receives of a pipeline stage are one queue in the schedule's order, each waiting for its "
+             "partner; else they pass one another");
+  d.optional("fp8_gather", &Software::fp8_gather, "tensor-parallel gathers before FP8 layers carry FP8");
+  d.optional("fp8_attention", &Software::fp8_attention, "attention runs in FP8 too");
+  d.optional("recompute_stops_early", &Software::recompute_stops_early,
+             "full recomputation of a layer ends with the last tensor that its backward wants");
+  d.optional("kernel_beside_exchange", &Software::kernel_beside_exchange,
+             "time of kernels while an exchange runs beside them over their time alone", between(1, 10));
+  d.optional("exchange_beside_kernel", &Software::exchange_beside_kernel,
+             "time of an exchange inside an NVLink domain while kernels run beside it over its time alone",
+             between(1, 10));
   d.optional("fp8_attention_speedup", &Software::fp8_attention_speedup, "FP8 attention kernels against BF16",
              at_least(1));
   d.optional("fp8_backward_slowdown", &Software::fp8_backward_slowdown,
@@ -63,8 +80,6 @@ void Software::describe(Description<Software>& d) {
   d.optional("gradient_copy_passes", &Software::gradient_copy_passes,
              "times that an all-reduce of gradients reads or writes them beside the exchange: bucket copies, scaling",
              between(0, 20));
-  d.optional("gather_overlap", &Software::gather_overlap, "share of ZeRO-3 weight gathers hidden behind compute",
-             between(0, 1));
   d.optional("gather_copy_passes", &Software::gather_copy_passes,
              "times that ZeRO-3 reads or writes gathered weights (and gradients before their reduce-scatter) to copy "
              "them",
@@ -72,10 +87,6 @@ void Software::describe(Description<Software>& d) {
   d.optional("gathered_layers", &Software::gathered_layers,
              "layers whose weights and gradients ZeRO-3 holds whole at a time, prefetch and buffers included",
              between(1, 100));
-  d.optional("kernel_interference", &Software::kernel_interference,
-             "extra time of kernels beside a gradient exchange or a weight gather, as a share", between(0, 5));
-  d.optional("pipeline_visit", &Software::pipeline_visit,
-             "time of each visit of a pipeline stage beside its work: schedule, hand-shakes");
   d.optional("persistent_gradients", &Software::persistent_gradients,
              "gradient buffers live through the whole step; else a step of one micro-batch frees them");
   d.optional("bucket_copies", &Software::bucket_copies,

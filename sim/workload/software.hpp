@@ -12,16 +12,26 @@ namespace tw {
 struct Software {
   std::string name;
   Time host_per_operation = seconds(10e-6);   // host time to issue one kernel
-  Time host_per_collective = seconds(30e-6);  // and one collective, launched eagerly
-  double host_backward = 0.5;                 // cost of issuing a backward kernel (autograd, C++) over a forward one
-  bool graphs_training = false;               // CUDA graphs hide the host's issue time in training steps
+  Time host_per_collective = seconds(30e-6);  // and one collective
+  Time host_per_all_reduce;                   // a tensor-parallel all-reduce of its own form; 0: as host_per_collective
+  Time host_shard_forward, host_shard_backward;  // hooks of a sharded layer: gather, scatter, freeing
+  Time host_per_bucket;                          // hooks of a bucket of gradients
+  double host_backward = 0.5;                    // cost of issuing a backward kernel (autograd, C++) over a forward one
+  bool graphs_training = false;                  // CUDA graphs hide the host's issue time in training steps
   bool graphs_evaluation = false;
-  double tp_overlap = 0;           // share of tensor-parallel traffic hidden behind matrix products
-  bool fp8_gather = false;         // tensor-parallel gathers before FP8 layers carry FP8
-  double dp_overlap = 1;           // share of the gradient exchange that backward may hide
-  double pp_overlap = 1;           // share of a pipeline hand-over hidden behind compute
-  double cp_overlap = 0;           // share of the context-parallel exchange hidden behind attention
-  Time cp_round = seconds(64e-6);  // shortest round of ring attention: both neighbours have to be there
+  // How the release issues its exchanges.
+  bool scatter_beside_weights = false;    // the scatter of an input's gradient runs beside the weights' gradients
+  bool gradients_beside_backward = true;  // buckets leave while backward runs; else after it
+  bool gather_beside_forward = false;     // a sharded optimizer's weights arrive beside the next forward
+  Bytes bucket = bytes(25e6);             // of gradients
+  // Shortest round of a ring of context-parallel ranks: hand-shake and skew of the neighbours. 50 us: a send and a
+  // receive in one batch, whatever their size below 8 MiB (reference/gpu_lab_4/send_recv.csv).
+  Time cp_round = seconds(50e-6);
+  bool paired_hand_over = false;          // sends and receives of a stage are one queue, in the schedule's order
+  bool recompute_stops_early = false;     // recomputation ends with the last tensor that backward wants
+  double kernel_beside_exchange = 1.25;   // time of kernels while an exchange runs beside them, over that alone
+  double exchange_beside_kernel = 1.45;   // the same of an exchange inside an NVLink domain
+  bool fp8_gather = false;                // tensor-parallel gathers before FP8 layers carry FP8
   bool fp8_attention = false;
   double fp8_attention_speedup = 1.4;
   double attention_speed = 1;  // of the release's attention kernels over fused flash attention as measured
@@ -42,11 +52,8 @@ struct Software {
   double norm_backward_speed = 0.64;    // eager: bandwidth of a norm's backward over that of its forward
   double optimizer_efficiency = 0;      // of the optimizer's kernel, against the copy plateau; 0: memory_efficiency
   double gradient_copy_passes = 0;      // bucket copies and scaling around an all-reduce of gradients
-  double gather_overlap = 0.9;          // share of ZeRO-3 weight gathers hidden behind compute
   double gather_copy_passes = 0;        // copies out of gather buffers and into reduce-scatter buffers
   double gathered_layers = 2;           // layers whose weights and gradients ZeRO-3 holds whole at a time
-  double kernel_interference = 0;       // extra time of kernels beside a gradient exchange or a weight gather
-  Time pipeline_visit;                  // of each visit of a pipeline stage, beside its work
   bool persistent_gradients = true;     // gradient buffers live through the whole step
   double bucket_copies = 0;             // copies of the gradients that all-reduce buckets hold
   Time step_fixed;                      // optimizer bookkeeping, logging, data hand-over of each step

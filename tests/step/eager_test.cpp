@@ -25,10 +25,9 @@ struct Lab {
     cluster.node.accelerator = load<Accelerator>("models/accelerators/h200-sxm.json");
   }
   StepInputs inputs() const { return {&network, &training, nullptr, &cluster, &software, &plan}; }
-  // Weight gathers take 1 s, gradients 2 s, everything else nothing.
-  std::vector<PassCost> chunks() const {
-    const auto exchange = [](Exchange what, double) {
-      return what == Exchange::weight_gather ? 1.0 : what == Exchange::gradient_reduce ? 2.0 : 0.0;
+  std::vector<PassCost> chunks(double gather_s, double reduce_s) const {
+    const auto exchange = [=](Exchange what, double) {
+      return what == Exchange::weight_gather ? gather_s : what == Exchange::gradient_reduce ? reduce_s : 0.0;
     };
     return chunk_costs(inputs(), exchange, {}, Pass::training);
   }
@@ -74,26 +73,47 @@ TEST_CASE("later micro-batches add their gradients to the first one's") {
   CHECK(bytes_of(four.backward, "gradient accumulation") == Approx(6 * layer_parameters(lab.network)));
 }
 
-TEST_CASE("ZeRO-3 gathers weights before each pass, and exposes what is not overlapped") {
+TEST_CASE("ZeRO-3 gathers the next layer's weights while one computes") {
   Lab lab;
-  lab.software.kernel_interference = 0;
+  lab.software.kernel_beside_exchange = lab.software.exchange_beside_kernel = 1;
   lab.software.gather_copy_passes = lab.software.gradient_copy_passes = 0;
-  const PassCost plain = lab.chunks().front();
+  const PassCost plain = lab.chunks(0, 0).front();
   CHECK(plain.forward.dp_s == 0);
+  const double layers = lab.network.layers, layer_s = plain.forward.device_s() / layers;
   lab.plan.sharding = Sharding::zero3;
-  for (const double overlap : {0.0, 0.35, 1.0}) {
-    lab.software.gather_overlap = overlap;
-    const PassCost sharded = lab.chunks().front();
-    CHECK(sharded.forward.dp_s == Approx(1 - overlap).margin(1e-12));
-    CHECK(sharded.backward.dp_s == Approx(1 - overlap).margin(1e-12));
-    CHECK(sharded.forward.device_s() == Approx(plain.forward.device_s() + 1 - overlap));
-  }
+  // Short gathers show at the first layer alone, long ones set the pace.
+  const double short_s = 0.2 * layer_s, long_s = 3 * layer_s;
+  CHECK(lab.chunks(short_s, 0).front().forward.device_s() == Approx(layers * layer_s + short_s).epsilon(1e-9));
+  CHECK(lab.chunks(long_s, 0).front().forward.device_s() == Approx(layers * long_s + layer_s).epsilon(1e-9));
+  // In backward the scatter of the last layer shows, and the gather of the first.
+  const double back_s = plain.backward.device_s();
+  const PassCost scatters = lab.chunks(short_s, short_s).front();
+  CHECK(scatters.backward.device_s() == Approx(back_s + 2 * short_s).epsilon(1e-9));
+  // The hooks of sharded layers cost their host time.
+  CHECK(scatters.forward.host_s > plain.forward.host_s + layers * lab.software.host_shard_forward.value() * 0.99);
   // Sharding the optimizer divides its work.
   const double whole = [&] {
     Lab none;
     return optimizer_cost(none.inputs()).device_s();
   }();
   CHECK(optimizer_cost(lab.inputs()).device_s() == Approx(whole / 2));
+}
+
+TEST_CASE("plain data parallelism sends its gradients in buckets while backward runs") {
+  Lab lab;
+  const PassCost cost = lab.chunks(0, 1e-3).front();
+  double bytes = 0, before = 0;
+  for (const Bucket& b : cost.buckets) {
+    CHECK(b.share >= before);
+    CHECK(b.stretch >= 1);
+    before = b.share;
+    bytes += b.bytes.total();
+  }
+  CHECK(cost.buckets.size() > 8);
+  CHECK(cost.buckets.front().share < 0.2);
+  CHECK(bytes == Approx(2 * lab.network.layers * layer_parameters(lab.network)).epsilon(1e-3));
+  // Kernels beside the exchange take longer, and gradients are copied into the buckets.
+  CHECK(cost.last_backward.device_s() > cost.backward.device_s());
 }
 
 TEST_CASE("memory: ZeRO-3 halves weights and states on two ranks; freed gradients hide behind activations") {

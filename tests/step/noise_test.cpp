@@ -53,8 +53,12 @@ TEST_CASE("a host that runs ahead absorbs stalls and does not pass its noise on"
   profile.host_sigma = 0.1;
   profile.stalls_per_hour = 3600;
   profile.stall_mean = seconds(0.1);
-  const MemberNoise bound = noise_of(profile, 0.5, 0.6, 1), ahead = noise_of(profile, 0.6, 0.2, 1);
+  const MemberNoise bound = noise_of(profile, {0.5, 0.6, 0}, 1), ahead = noise_of(profile, {0.6, 0.2, 0.4}, 1);
   CHECK(bound.sigma_s > 0);
   CHECK(ahead.sigma_s == 0);
   CHECK(ahead.stalls < 0.05 * bound.stalls);
+  // The lead grows over the interval: two halves see what the whole sees.
+  const MemberNoise whole = noise_of(profile, {0.6, 0.2, 0.1}, 1);
+  const MemberNoise halves = noise_of(profile, {{0.3, 0.1, 0.1}, {0.3, 0.1, 0.3}}, 1);
+  CHECK(halves.stalls == Approx(whole.stalls).epsilon(1e-9));
 }

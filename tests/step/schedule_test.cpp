@@ -1,6 +1,7 @@
 #include "step/schedule.hpp"
 
 #include <catch2/catch.hpp>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -20,8 +21,8 @@ StepPlan balanced(int pp, int vp, int micro_batches, Schedule schedule) {
   PassCost cost;
   cost.forward.busy[Activity::gemm_bf16] = 1.0 / vp;
   cost.backward.busy[Activity::gemm_bf16] = 2.0 / vp;
-  plan.cost.assign(static_cast<size_t>(pp * vp), cost);
-  plan.gradient_bytes.assign(plan.cost.size(), SharedSum{});
+  cost.input.busy[Activity::gemm_bf16] = cost.weight.busy[Activity::gemm_bf16] = 1.0 / vp;
+  plan.cost.assign(static_cast<size_t>(pp * rule_of(schedule, vp).placement(pp, vp).slots), cost);
   return plan;
 }
 
@@ -39,7 +40,7 @@ TEST_CASE("every stage visits every micro-batch and chunk once forward and once 
   for (int stage = 0; stage < pp; ++stage) {
     std::set<std::tuple<bool, int, int>> seen;
     std::set<std::pair<int, int>> forward;
-    for (const Visit& v : visits_of_stage(Schedule::one_f_one_b, stage, pp, vp, micro_batches)) {
+    for (const Visit& v : rule_of(Schedule::one_f_one_b, vp).visits(stage, pp, vp, micro_batches)) {
       CHECK(seen.insert({v.backward, v.chunk, v.micro_batch}).second);
       if (!v.backward) forward.insert({v.chunk, v.micro_batch});
       if (v.backward) CHECK(forward.count({v.chunk, v.micro_batch}) == 1);
@@ -56,6 +57,95 @@ TEST_CASE("the bubble of a balanced pipeline is (pp - 1) / (vp * ga) of the work
   CHECK(step.time_s == Approx(work * (1 + (pp - 1.0) / (vp * ga))).epsilon(1e-12));
   CHECK(step.breakdown.compute == Approx(work).epsilon(1e-12));
   CHECK(step.breakdown.bubble == Approx(work * (pp - 1.0) / (vp * ga)).epsilon(1e-12));
+}
+
+TEST_CASE("every schedule visits each of its chunks once forward and once backward, whole or in halves") {
+  const auto [schedule, pp, vp, micro_batches] = GENERATE(
+      std::tuple{Schedule::gpipe, 4, 1, 8}, std::tuple{Schedule::zb_h1, 4, 1, 8}, std::tuple{Schedule::zb_h1, 8, 1, 5},
+      std::tuple{Schedule::interleaved_zero_bubble, 4, 2, 8}, std::tuple{Schedule::interleaved_zero_bubble, 4, 3, 16},
+      std::tuple{Schedule::zbv, 4, 2, 8}, std::tuple{Schedule::zbv, 4, 2, 3}, std::tuple{Schedule::dualpipev, 4, 2, 8},
+      std::tuple{Schedule::dualpipev, 4, 2, 20}, std::tuple{Schedule::dualpipe, 8, 1, 16},
+      std::tuple{Schedule::dualpipe, 4, 1, 24});
+  const ScheduleRule& rule = rule_of(schedule, vp);
+  const ChunkPlacement placement = rule.placement(pp, vp);
+  const int ways = static_cast<int>(placement.way.size());
+  for (int stage = 0; stage < pp; ++stage) {
+    std::map<std::pair<int, int>, int> forward, input, weight;
+    for (const Visit& v : rule.visits(stage, pp, vp, micro_batches)) {
+      const std::pair<int, int> key{v.chunk, v.micro_batch};
+      if (!v.backward) {
+        CHECK(++forward[key] == 1);
+        continue;
+      }
+      CHECK(forward[key] == 1);
+      if (v.part != Part::weight) CHECK(++input[key] == 1);
+      CHECK(input[key] == 1);
+      if (v.part != Part::input) CHECK(++weight[key] == 1);
+    }
+    CHECK(forward.size() == static_cast<size_t>(placement.slots * micro_batches / ways));
+    CHECK(input.size() == forward.size());
+    CHECK(weight.size() == forward.size());
+  }
+  // It comes to its end, however sends and receives are issued.
+  StepPlan plan = balanced(pp, vp, micro_batches, schedule);
+  const double freely = run(plan).time_s;
+  plan.queued_hand_over = true;
+  CHECK(run(plan).time_s >= freely - 1e-9);
+  CHECK(run(plan).breakdown.total() == Approx(run(plan).time_s).epsilon(1e-9));
+}
+
+TEST_CASE("zero-bubble schedules fill what 1F1B leaves empty") {
+  const double plain = run(balanced(4, 1, 8, Schedule::one_f_one_b)).time_s;
+  const double h1 = run(balanced(4, 1, 8, Schedule::zb_h1)).time_s;
+  CHECK(plain == Approx(24 + 9));
+  CHECK(h1 == Approx(24 + 3));  // (pp - 1) (F + B - W), Qi et al. 2023, table 2
+  const double v = run(balanced(4, 2, 8, Schedule::zbv)).time_s;
+  CHECK(v < h1);
+  CHECK(v >= 24);
+  // No more activations than 1F1B's first stage.
+  for (int stage = 0; stage < 4; ++stage) CHECK(micro_batches_in_flight(Schedule::zb_h1, stage, 4, 1, 16) <= 4);
+  CHECK(run(balanced(8, 1, 32, Schedule::dualpipe)).time_s < 1.2 * 3 * 32);
+}
+
+TEST_CASE("one queue of sends and receives holds interleaved 1F1B up, not plain 1F1B") {
+  StepPlan plain = balanced(4, 1, 8, Schedule::one_f_one_b), chunks = balanced(4, 2, 8, Schedule::one_f_one_b);
+  const double plain_s = run(plain).time_s, chunks_s = run(chunks).time_s;
+  CHECK(chunks_s < plain_s);
+  plain.queued_hand_over = chunks.queued_hand_over = true;
+  CHECK(run(plain).time_s == Approx(plain_s).epsilon(1e-9));
+  CHECK(run(chunks).time_s > 1.02 * chunks_s);
+}
+
+TEST_CASE("stalls of the host obey one law in BF16 and FP8, and do not grow with the number of chunks") {
+  const auto added = [](int vp, bool meet, double stalls) {
+    StepPlan plan = balanced(4, vp, 32, Schedule::one_f_one_b);
+    for (PassCost& c : plan.cost) {
+      for (TaskCost* t : {&c.forward, &c.backward}) t->busy = t->busy.scaled(0.05);
+      c.forward.host_s = 0.02 / vp, c.backward.host_s = 0.04 / vp;
+      c.forward.launches = c.backward.launches = 300.0 / vp;
+    }
+    plan.members = 16;
+    plan.nodes_per_member = 2;
+    plan.meet_every_visit = meet;
+    plan.noise.stall_mean = seconds(0.05);
+    double sum = 0;
+    for (const double rate : {0.0, stalls}) {
+      plan.noise.stalls_per_hour = rate;
+      double mean = 0;
+      for (uint64_t i = 0; i < 200; ++i) {
+        const StepNetwork net;
+        const auto engine = network::isolated_engine({}, {});
+        mean += simulate_step(plan, net, *engine, 1, 3, i).time_s / 200;
+      }
+      sum = mean - sum;
+    }
+    return sum;
+  };
+  const double one = added(1, true, 483), four = added(4, true, 483);
+  CHECK(one > 0);
+  CHECK(four == Approx(one).epsilon(0.2));
+  CHECK(added(1, false, 483) > 0);
+  CHECK(added(1, false, 483) <= 1.2 * one);
 }
 
 TEST_CASE("GPipe and 1F1B differ in memory, not in time") {

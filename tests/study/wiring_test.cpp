@@ -23,7 +23,7 @@ std::vector<std::string> data_parallel(int nodes, const std::vector<std::string>
                                "/plan/sharding=none",
                                "/plan/tp=8",
                                "/plan/cp=1",
-                               "/software/dp_overlap=0",
+                               "/software/gradients_beside_backward=false",
                                "/run/steps=3"};
   set.insert(set.end(), more.begin(), more.end());
   return set;

@@ -1,0 +1,371 @@
+#include "step/chunk_program.hpp"
+
+#include <algorithm>
+
+#include "hardware/kernels.hpp"
+#include "workload/memory.hpp"
+#include "workload/pattern.hpp"
+
+namespace tw {
+namespace {
+
+// Large exchanges reach this share of an NVLink domain's line rate (reference/gpu_lab/collectives.csv: 329 to 361 of
+// 450 GB/s).
+constexpr double kReachedShare = 0.78;
+
+double kernel_time_s(const Operation& o, const Accelerator& a, const Software& software, double slowdown) {
+  switch (o.kind) {
+    case OperationKind::gemm: {
+      if (o.groups > 1)
+        return slowdown * grouped_gemm_time_s(a, o.precision, o.groups, o.m, o.n, o.k, o.weight_gradient);
+      const double split = is_scaled(o.precision) && o.backward ? software.fp8_backward_slowdown : 1;
+      return slowdown * split * gemm_time_s(a, o.precision, o.m, o.n, o.k);
+    }
+    case OperationKind::attention: {
+      // FP8 attention kernels gain about as much over BF16 as their higher peak allows in practice.
+      const double fp8 = is_scaled(o.precision) ? software.fp8_attention_speedup : 1;
+      const double t =
+          o.backward ? attention_backward_time_s(a, o.attention) : attention_forward_time_s(a, o.attention);
+      return slowdown * t / (fp8 * software.attention_speed);
+    }
+    case OperationKind::memory:
+      if (o.norm) return memory_time_s(a, o.bytes, a.norm_bandwidth.value() / a.copy_bandwidth.value());
+      return memory_time_s(a, o.bytes, software.memory_efficiency);
+    case OperationKind::exchange:
+      break;
+  }
+  return 0;
+}
+
+Stream stream_of(Exchange e) {
+  switch (e) {
+    case Exchange::cp_exchange:
+    case Exchange::cp_all_gather:
+    case Exchange::cp_reduce_scatter:
+    case Exchange::cp_all_to_all:
+      return Stream::cp;
+    case Exchange::ep_all_to_all:
+    case Exchange::expert_tp_gather:
+    case Exchange::expert_tp_scatter:
+    case Exchange::expert_tp_reduce:
+      return Stream::ep;
+    case Exchange::tp_all_gather:
+    case Exchange::tp_reduce_scatter:
+    case Exchange::tp_all_reduce:
+      return Stream::tp;
+    default:
+      return Stream::dp;
+  }
+}
+
+SharedSum share(const SharedSum& s, double f) {
+  return {s.dense * f, s.experts * f};
+}
+
+}  // namespace
+
+bool ChunkShape::operator==(const ChunkShape& o) const {
+  return kinds == o.kinds && embedding == o.embedding && head == o.head && gathered.dense == o.gathered.dense &&
+         gathered.experts == o.gathered.experts && gradients.dense == o.gradients.dense &&
+         gradients.experts == o.gradients.experts;
+}
+
+ChunkProgram::ChunkProgram(const StepInputs& in, const ExchangeTime& exchange, const Slowdown& slowdown, Pass pass)
+    : in_(in), exchange_(exchange), pass_(pass) {
+  const LayerOperations embed = embedding_operations(*in.network, *in.training, *in.plan, *in.software);
+  const LayerOperations head = head_operations(*in.network, *in.training, *in.plan, *in.software);
+  for (const LayerKind& kind : layer_kinds(*in.network)) {
+    if (of_kind_.count(kind) > 0) continue;
+    const LayerOperations layer = layer_operations(*in.network, kind, *in.training, *in.plan, *in.software);
+    of_kind_[kind].forward = timed(layer.forward, slowdown.forward);
+    if (pass == Pass::training) of_kind_[kind].backward = timed(layer.backward, slowdown.backward);
+  }
+  embed_ = timed(embed.forward, slowdown.forward);
+  head_ = timed(head.forward, slowdown.forward);
+  if (pass == Pass::evaluation) return;
+  embed_back_ = timed(embed.backward, slowdown.backward);
+  head_back_ = timed(head.backward, slowdown.backward);
+}
+
+const ChunkProgram::List& ChunkProgram::layer(const ChunkShape& shape, int l, bool backward) const {
+  const Lists& lists = of_kind_.at(shape.kinds[static_cast<size_t>(backward ? shape.layers() - 1 - l : l)]);
+  return backward ? lists.backward : lists.forward;
+}
+
+ChunkProgram::List ChunkProgram::timed(const std::vector<Operation>& operations, double slowdown) const {
+  const Software& software = *in_.software;
+  const Hosts& hosts = in_.cluster->hosts;
+  const Accelerator& accelerator = in_.cluster->node.accelerator;
+  const bool graphs = pass_ == Pass::training ? software.graphs_training : software.graphs_evaluation;
+  List list;
+  for (const Operation& o : operations) {
+    TimedOperation t;
+    t.task.activity = o.activity;
+    t.exchange = o.exchange;
+    t.weight = o.weight_gradient;
+    t.launches = o.launches;
+    const double host = (o.backward ? software.host_backward : 1) / hosts.launch_speed;
+    if (o.kind == OperationKind::exchange) {
+      t.task.stream = stream_of(o.exchange);
+      t.task.length_s = exchange_(o.exchange, o.bytes);
+      t.task.bytes = o.bytes;
+      t.task.beside_s = beside_s(o.exchange, o.bytes, t.task.length_s);
+      const bool form = o.exchange == Exchange::tp_all_reduce && software.host_per_all_reduce.value() > 0;
+      t.task.host_s = host * (form ? software.host_per_all_reduce : software.host_per_collective).value();
+    } else {
+      t.task.length_s = kernel_time_s(o, accelerator, software, slowdown) / hosts.device_speed;
+      t.task.flops = o.flops;
+      t.task.host_s = host * o.launches * software.host_per_operation.value();
+      if (o.weight_gradient) t.parameters = o.m * o.n * o.groups;
+      if (o.kind == OperationKind::attention && in_.plan->cp > 1) {
+        t.attention = true;
+        Operation piece = o;
+        piece.attention.key_tokens /= in_.plan->cp;
+        t.part_s = kernel_time_s(piece, accelerator, software, slowdown) / hosts.device_speed;
+      }
+    }
+    list.push_back(t);
+  }
+  // A graph replays a whole layer with one launch.
+  if (graphs)
+    for (size_t i = 0; i < list.size(); ++i) {
+      list[i].task.host_s = i == 0 ? software.host_per_operation.value() / hosts.launch_speed : 0;
+      list[i].launches = i == 0 ? 1 : 0;
+    }
+  return list;
+}
+
+double ChunkProgram::copy_s(double bytes) const {
+  if (bytes <= 0) return 0;
+  return memory_time_s(in_.cluster->node.accelerator, bytes, in_.software->memory_efficiency) /
+         in_.cluster->hosts.device_speed;
+}
+
+// An exchange inside an NVLink domain is held up by kernels beside it (reference/gpu_lab/interference.csv); one that
+// waits for the fabric has time to spare on the accelerator.
+double ChunkProgram::beside_s(Exchange what, double bytes, double alone_s) const {
+  const bool twice =
+      what == Exchange::tp_all_reduce || what == Exchange::outer_reduce ||
+      (in_.plan->sharding == Sharding::none && (what == Exchange::gradient_reduce || what == Exchange::expert_reduce));
+  const double inside_s = (twice ? 2 : 1) * bytes / (kReachedShare * in_.cluster->node.nvlink.bandwidth.value());
+  return std::max(alone_s, in_.software->exchange_beside_kernel * std::min(alone_s, inside_s));
+}
+
+TravelTime ChunkProgram::travel(Exchange dense, Exchange experts, const SharedSum& bytes) const {
+  TravelTime t;
+  for (const auto& [what, size] : {std::pair{dense, bytes.dense}, std::pair{experts, bytes.experts}}) {
+    if (size <= 0) continue;
+    const double alone_s = exchange_(what, size);
+    t.alone_s += alone_s;
+    t.beside_s += beside_s(what, size, alone_s);
+  }
+  return t;
+}
+
+TaskCost ChunkProgram::played(const TaskList& b) const {
+  const Played device = play(b.tasks, in_.software->kernel_beside_exchange, false),
+               issued = play(b.tasks, in_.software->kernel_beside_exchange, true);
+  TaskCost c;
+  c.busy = device.busy;
+  c.tp_s = device.waited_s[static_cast<size_t>(Stream::tp)];
+  c.cp_s = device.waited_s[static_cast<size_t>(Stream::cp)];
+  c.ep_s = device.waited_s[static_cast<size_t>(Stream::ep)];
+  c.dp_s = device.waited_s[static_cast<size_t>(Stream::dp)] + device.waited_s[static_cast<size_t>(Stream::dp_outer)];
+  c.host_s = issued.host_end_s;
+  c.from_host_s = issued.end_s;
+  c.flops = b.flops;
+  c.launches = b.launches;
+  return c;
+}
+
+// Layers without exchanges of data-parallel ranks: one is played and repeated.
+TaskCost ChunkProgram::layers(const ChunkShape& shape, bool backward, bool inputs, bool weights) const {
+  const auto part = [&](const List& operations) {
+    if (operations.empty()) return TaskCost{};
+    TaskList b = list();
+    b.add(operations, inputs, weights);
+    b.copy(0, -1);
+    return played(b);
+  };
+  TaskCost c;
+  if (shape.embedding && !backward) c += part(embed_);
+  if (shape.head && backward) c += part(head_back_);
+  for (int l = 0, alike = 1; l < shape.layers(); l += alike) {
+    const List& operations = layer(shape, l, backward);
+    for (alike = 1; l + alike < shape.layers() && &layer(shape, l + alike, backward) == &operations;) ++alike;
+    c += part(operations).repeated(alike);
+  }
+  if (shape.head && !backward) c += part(head_);
+  if (shape.embedding && backward) c += part(embed_back_);
+  return c;
+}
+
+// ZeRO-3: the weights of the next layer are gathered while one computes, its gradients scattered while the one before
+// it does; a gather's buffer is free again when the layer after next begins (PyTorch FSDP2). In hybrid groups the
+// shards' gradients are then reduced over the outer group.
+TaskCost ChunkProgram::sharded(const ChunkShape& shape, bool backward, bool inputs, bool weights) const {
+  const Software& s = *in_.software;
+  const double per_layer = 1.0 / std::max(1, shape.layers()), speed = in_.cluster->hosts.launch_speed;
+  const SharedSum weight_bytes = share(shape.gathered, per_layer), gradient_bytes = share(shape.gradients, per_layer);
+  const TravelTime gather_t = travel(Exchange::weight_gather, Exchange::expert_gather, weight_bytes);
+  const TravelTime reduce_t = travel(Exchange::gradient_reduce, Exchange::expert_reduce, gradient_bytes);
+  const SharedSum shard{in_.plan->shard_group > 0 ? gradient_bytes.total() / in_.plan->shard_group : 0, 0};
+  const TravelTime outer_t = travel(Exchange::outer_reduce, Exchange::none, shard);
+  const double out_s = copy_s(s.gather_copy_passes * weight_bytes.total());
+  const double in_s = copy_s(s.gather_copy_passes * gradient_bytes.total());
+  const bool gathers = gather_t.alone_s > 0 && (!backward || in_.plan->reshard),
+             reduces = backward && weights && reduce_t.alone_s > 0;
+  const double hook_s = (backward ? s.host_shard_backward : s.host_shard_forward).value() / speed;
+  TaskList b = list();
+  const auto n = static_cast<size_t>(shape.layers());
+  std::vector<int> gathered(n + 1, -1), opened(n + 1, -1);
+  int reduced = -1;
+  if (shape.embedding && !backward) b.add(embed_, inputs, weights);
+  if (shape.head && backward) b.add(head_back_, inputs, weights);
+  const auto gather = [&](size_t l) {
+    if (gathers && l < n) gathered[l] = b.beside(Stream::dp, gather_t, l > 1 ? opened[l - 2] : -1, hook_s);
+  };
+  gather(0);
+  for (size_t l = 0; l < n; ++l) {
+    gather(l + 1);
+    if (gathers) opened[l] = b.copy(out_s, gathered[l]);
+    b.add(layer(shape, static_cast<int>(l), backward), inputs, weights);
+    if (reduces) {
+      // The buffer of the last scatter is taken again: the copy into it waits.
+      const int ready = b.copy(in_s, reduced);
+      reduced = b.beside(Stream::dp, reduce_t, ready, gathers ? 0 : hook_s);
+      if (outer_t.alone_s > 0) reduced = b.beside(Stream::dp_outer, outer_t, reduced);
+    }
+  }
+  if (shape.head && !backward) b.add(head_, inputs, weights);
+  if (shape.embedding && backward) b.add(embed_back_, inputs, weights);
+  b.copy(0, reduced);
+  return played(b);
+}
+
+// Updated weights arrive layer by layer, on the way of the first forward.
+TaskCost ChunkProgram::first_forward(const ChunkShape& shape) const {
+  const SharedSum bytes = share(shape.gathered, 1.0 / std::max(1, shape.layers()));
+  const TravelTime gather_t = travel(Exchange::weight_gather, Exchange::expert_gather, bytes);
+  TaskList b = list();
+  std::vector<int> gathered;
+  for (int l = 0; l < shape.layers(); ++l) gathered.push_back(b.beside(Stream::dp, gather_t, -1));
+  if (shape.embedding) b.add(embed_);
+  for (int l = 0; l < shape.layers(); ++l) {
+    b.copy(0, gathered[static_cast<size_t>(l)]);
+    b.add(layer(shape, l, false));
+  }
+  if (shape.head) b.add(head_);
+  return played(b);
+}
+
+// The last backward of a step: gradients leave in buckets as soon as they are there.
+TaskCost ChunkProgram::last(const ChunkShape& shape, bool inputs, std::vector<Bucket>& buckets) const {
+  const Software& s = *in_.software;
+  TaskList b = list();
+  double parameters = 0;  // of all layers
+  for (int l = 0; l < shape.layers(); ++l)
+    for (const TimedOperation& t : layer(shape, l, true)) parameters += t.parameters;
+  // Parameters of embedding and head are those that the layers do not have.
+  const int ends = (shape.embedding ? 1 : 0) + (shape.head ? 1 : 0);
+  double of_layers = shape.gradients.total();
+  if (ends > 0 && parameters > 0) of_layers = std::min(of_layers, parameters * s.gradient_bytes_per_parameter);
+  const double rest = shape.gradients.total() - of_layers;
+  const double experts = shape.gradients.experts / std::max(1.0, shape.gradients.total());
+  std::vector<int> sent;
+  double waiting = 0;
+  const auto send = [&] {
+    if (waiting <= 0) return;
+    const SharedSum bytes{waiting * (1 - experts), waiting * experts};
+    const int ready = b.copy(copy_s(0.5 * s.gradient_copy_passes * waiting), -1);
+    const TravelTime t = travel(Exchange::gradient_reduce, Exchange::expert_reduce, bytes);
+    sent.push_back(b.beside(Stream::dp, t, ready, s.host_per_bucket.value() / in_.cluster->hosts.launch_speed));
+    buckets.push_back({1, bytes, 1});
+    waiting = 0;
+  };
+  const auto grow = [&](double bytes) {
+    waiting += bytes;
+    if (waiting >= s.bucket.value()) send();
+  };
+  if (shape.head) b.add(head_back_, inputs), grow(rest / std::max(1, ends));
+  for (int l = 0; l < shape.layers(); ++l) {
+    for (const TimedOperation& t : layer(shape, l, true)) {
+      b.add(t, inputs);
+      if (t.parameters > 0) grow(of_layers * t.parameters / parameters);
+    }
+    if (parameters <= 0) grow(of_layers / shape.layers());
+  }
+  if (shape.embedding) b.add(embed_back_, inputs), grow(rest / std::max(1, ends));
+  send();
+  b.copy(0, -1);
+  const Played device = play(b.tasks, in_.software->kernel_beside_exchange, false);
+  for (size_t i = 0; i < sent.size(); ++i) {
+    const auto k = static_cast<size_t>(sent[i]);
+    const auto ready = static_cast<size_t>(b.tasks[k].after);
+    buckets[i].share = device.end_s > 0 ? std::min(1.0, device.done_s[ready] / device.end_s) : 1;
+    if (b.tasks[k].length_s > 0) buckets[i].stretch = (device.done_s[k] - device.begin_s[k]) / b.tasks[k].length_s;
+  }
+  return played(b);
+}
+
+PassCost ChunkProgram::cost(const ChunkShape& shape, bool split) {
+  PassCost c;
+  const Plan& plan = *in_.plan;
+  if (pass_ == Pass::evaluation) {
+    c.forward = layers(shape, false, true, true);
+    return c;
+  }
+  const bool zero3 = plan.sharding == Sharding::zero3;
+  const bool each = zero3 && reshards(plan);
+  const auto whole = [&](bool backward, bool inputs, bool weights) {
+    return each ? sharded(shape, backward, inputs, weights) : layers(shape, backward, inputs, weights);
+  };
+  c.forward = c.first_forward = whole(false, true, true);
+  c.backward = c.last_backward = whole(true, true, true);
+  if (split) {
+    c.input = whole(true, true, false);
+    c.weight = c.last_weight = whole(true, false, true);
+  }
+  if (each) return c;
+  c.updated = shape.gathered;
+  if (shape.gathered.total() > 0) c.first_forward = zero3 ? sharded(shape, false, true, true) : first_forward(shape);
+  if (shape.gradients.total() > 0) {
+    c.last_backward = last(shape, true, c.buckets);
+    if (split) c.last_weight = last(shape, false, c.weight_buckets);
+  }
+  return c;
+}
+
+std::vector<PassCost> chunk_costs(const StepInputs& in, const ExchangeTime& exchange, const Slowdown& slowdown,
+                                  Pass pass) {
+  const Plan& plan = *in.plan;
+  ChunkProgram program(in, exchange, slowdown, pass);
+  const auto groups = groups_of(in);
+  const auto layers = layers_of_chunks(in.network->layers, plan);
+  const auto kinds = layer_kinds(*in.network);
+  auto next = kinds.begin();
+  const bool split = rule_of(plan.schedule, plan.vp).splits;
+  std::vector<PassCost> chunks;
+  std::vector<ChunkShape> shapes;
+  for (size_t c = 0; c < layers.size(); ++c) {
+    ChunkShape shape;
+    shape.kinds.assign(next, next + layers[c]);
+    next += layers[c];
+    shape.embedding = c == 0;
+    shape.head = c + 1 == layers.size();
+    if (pass == Pass::training) {
+      shape.gradients = exchanged_gradients(in, groups, static_cast<int>(c));
+      if (plan.sharding == Sharding::zero3) shape.gathered = gathered_bytes(groups, static_cast<int>(c));
+      const double weight = 2 / in.software->gradient_bytes_per_parameter;  // updated BF16 weights
+      if ((plan.sharding == Sharding::zero1 || plan.sharding == Sharding::zero2) && in.software->gather_beside_forward)
+        shape.gathered = share(shape.gradients, weight);
+    }
+    const auto known = std::find(shapes.begin(), shapes.end(), shape);
+    chunks.push_back(known == shapes.end() ? program.cost(shape, split)
+                                           : chunks[static_cast<size_t>(known - shapes.begin())]);
+    shapes.push_back(shape);
+  }
+  return chunks;
+}
+
+}  // namespace tw

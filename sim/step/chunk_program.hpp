@@ -1,0 +1,57 @@
+// The program of one visit: the tasks that a rank's host issues for the layers of a chunk, in order, with the
+// exchanges that tensor, context, expert and data parallelism put between them.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "step/cost.hpp"
+#include "step/task_list.hpp"
+
+namespace tw {
+
+// What decides a chunk's program beside the layer's operations.
+struct ChunkShape {
+  std::vector<LayerKind> kinds;  // of the layers, in the order of forward
+  bool embedding = false, head = false;
+  SharedSum gathered;   // bytes of weights that ZeRO-3 gathers for a pass, or updated ones for the first forward
+  SharedSum gradients;  // bytes that ranks exchange
+  int layers() const { return static_cast<int>(kinds.size()); }
+  bool operator==(const ChunkShape& o) const;
+};
+
+// Makes programs of one plan. Kernels and exchanges are timed once.
+class ChunkProgram {
+ public:
+  ChunkProgram(const StepInputs& in, const ExchangeTime& exchange, const Slowdown& slowdown, Pass pass);
+
+  // All visits of a chunk of this shape. `split`: the schedule runs the halves of backward apart.
+  PassCost cost(const ChunkShape& shape, bool split);
+
+ private:
+  using List = std::vector<TimedOperation>;
+  TaskList list() const { return {in_.plan->cp, in_.software->scatter_beside_weights}; }
+  List timed(const std::vector<Operation>& operations, double slowdown) const;
+  TaskCost played(const TaskList& list) const;
+  TaskCost layers(const ChunkShape& shape, bool backward, bool inputs, bool weights) const;
+  TaskCost sharded(const ChunkShape& shape, bool backward, bool inputs, bool weights) const;
+  TaskCost first_forward(const ChunkShape& shape) const;
+  TaskCost last(const ChunkShape& shape, bool inputs, std::vector<Bucket>& buckets) const;
+  double copy_s(double bytes) const;
+  double beside_s(Exchange what, double bytes, double alone_s) const;
+  // Time of an exchange by the holders of dense parameters, then by those of experts.
+  TravelTime travel(Exchange dense, Exchange experts, const SharedSum& bytes) const;
+
+  const StepInputs& in_;
+  const ExchangeTime& exchange_;
+  Pass pass_;
+  // The list of the l-th layer that a pass comes to.
+  const List& layer(const ChunkShape& shape, int l, bool backward) const;
+  struct Lists {
+    List forward, backward;
+  };
+  std::map<LayerKind, Lists> of_kind_;
+  List embed_, embed_back_, head_, head_back_;
+};
+
+}  // namespace tw

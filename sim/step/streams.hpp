@@ -1,0 +1,42 @@
+// The streams of one accelerator: kernels and exchanges that its host issues in order, each waiting for its own stream
+// and for what it depends on. What overlaps follows from that; nothing here says how well anything hides.
+#pragma once
+
+#include <vector>
+
+#include "hardware/activity.hpp"
+
+namespace tw {
+
+// Queues of work. A communicator of the collective library is one queue, whatever stream its calls came from.
+enum class Stream { compute, tp, cp, ep, dp, dp_outer, count_ };
+constexpr size_t kStreams = static_cast<size_t>(Stream::count_);
+
+// One piece of work. `after` and `also_after` are tasks that have to be done before it begins, beside those of its own
+// stream; -1: none.
+struct Task {
+  Stream stream = Stream::compute;
+  Activity activity = Activity::memory_bound;
+  double length_s = 0;  // alone
+  double host_s = 0;    // the host needs to issue it
+  double flops = 0;
+  double bytes = 0;  // of an exchange
+  int after = -1, also_after = -1;
+  double beside_s = 0;  // of an exchange: its length while kernels run, at least length_s
+};
+
+// What came of a list of tasks.
+struct Played {
+  double end_s = 0;                     // the compute stream is done
+  double host_end_s = 0;                // the host has issued everything
+  ActivityTimes busy;                   // of the compute stream, lengthened by exchanges beside it
+  double waited_s[kStreams] = {};       // of the compute stream for exchanges of a stream
+  double host_wait_s = 0;               // and for the host
+  std::vector<double> begin_s, done_s;  // of each task
+};
+
+// Plays the tasks from time 0. `kernel_beside`: time of a kernel while an exchange runs over that alone. Without `host`
+// the host has issued everything long before.
+Played play(const std::vector<Task>& tasks, double kernel_beside, bool host);
+
+}  // namespace tw

@@ -35,6 +35,7 @@ struct Choices<Activity> {
 // Seconds (or shares of a second) by activity.
 class ActivityTimes {
  public:
+  double beside = 0;  // an exchange runs beside a kernel: it draws on top, and takes no time of its own
   double& operator[](Activity a) { return value_[static_cast<size_t>(a)]; }
   double operator[](Activity a) const { return value_[static_cast<size_t>(a)]; }
   double total() const {
@@ -44,11 +45,13 @@ class ActivityTimes {
   }
   ActivityTimes& operator+=(const ActivityTimes& o) {
     for (size_t i = 0; i < kActivities; ++i) value_[i] += o.value_[i];
+    beside += o.beside;
     return *this;
   }
   ActivityTimes scaled(double factor) const {
     ActivityTimes r = *this;
     for (double& v : r.value_) v *= factor;
+    r.beside *= factor;
     return r;
   }
   static ActivityTimes only(Activity a, double v = 1) {

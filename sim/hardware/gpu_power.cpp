@@ -21,6 +21,11 @@ bool passive(Activity a) {
   return a == Activity::idle || a == Activity::context || a == Activity::spin || a == Activity::launch_bound;
 }
 
+// What exchanges beside kernels add to them.
+double beside_w(const GpuPower& power, const ActivityTimes& shares) {
+  return shares.beside * std::max(0.0, power.collective.value() - power.context.value());
+}
+
 struct Mix {
   double watts = 0;
   double slowdown = 1;
@@ -33,7 +38,7 @@ Mix at_clock(const GpuPower& power, const ActivityTimes& shares, double phi) {
   Mix mix;
   mix.slowdown = std::pow(phi, -power.throttle_exponent);
   mix.memory_slowdown = std::pow(memory_phi, -power.throttle_exponent);
-  double energy = 0, time = 0;
+  double energy = beside_w(power, shares), time = 0;
   for (size_t i = 0; i < kActivities; ++i) {
     const auto a = static_cast<Activity>(i);
     const double full_w = power.of(a).value();
@@ -58,7 +63,7 @@ bool clock_bound(Activity a) {
 
 double uncapped_watts(const GpuPower& power, const ActivityTimes& shares) {
   const ActivityTimes all = completed(shares);
-  double sum_w = 0;
+  double sum_w = beside_w(power, all);
   for (size_t i = 0; i < kActivities; ++i) {
     const auto a = static_cast<Activity>(i);
     sum_w += all[a] * power.of(a).value();
@@ -115,6 +120,7 @@ ActivityTimes watts_by_activity(const GpuPower& power, const ActivityTimes& shar
       r[a] = all[a] * full_w;
     else
       r[a] = all[a] * (still_w + (full_w - still_w) * (clock_bound(a) ? clock_left : memory_left));
+    if (a == Activity::collective) r[a] += beside_w(power, all);
     sum_w += r[a];
   }
   return from_all > 0 ? r.scaled((sum_w - from_all) / sum_w) : r;

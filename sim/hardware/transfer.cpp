@@ -21,8 +21,10 @@ GpuPower scaled(const GpuPower& measured, double ratio) {
 void complete_transfer(Accelerator& a, Power rated_limit) {
   if (a.transfer_from.empty()) return;
   const auto measured = load<Accelerator>(a.transfer_from);
+  // The same chip on a board of another limit draws what it draws until that limit binds: its peak tells.
+  const bool same_chip = a.peak_bf16.value() == measured.peak_bf16.value();
   if (a.power.context.value() <= 0)
-    a.power = scaled(measured.power, rated_limit.value() / measured.board_limit.value());
+    a.power = same_chip ? measured.power : scaled(measured.power, rated_limit.value() / measured.board_limit.value());
   if (!a.gemm.empty()) return;
   if (measured.gemm.empty())
     throw InputError({{a.transfer_from, "/gemm", "no kernels to transfer", "the profile of a measured board"}});

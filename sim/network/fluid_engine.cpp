@@ -17,7 +17,15 @@ namespace {
 class FluidEngine final : public Engine {
  public:
   FluidEngine(const std::vector<Link>& links, const std::vector<LoadClass>& classes)
-      : net_(merge_links(links, classes)), users_(net_.capacity.size()), seen_(net_.capacity.size(), 0) {}
+      : net_(merge_links(links, classes)) {
+    // Transfers of one class share what it has alone, too.
+    for (size_t k = 0; k < net_.classes.size(); ++k) {
+      uses_.push_back(net_.classes[k].shared);
+      uses_.back().push_back({static_cast<int>(net_.capacity.size() + k), 1});
+    }
+    for (const MergedClass& c : net_.classes) net_.capacity.push_back(c.alone_rate);
+    links_.resize(net_.capacity.size());
+  }
 
   double now_s() const override { return now_s_; }
   void at(double t_s, std::function<void()> what) override {
@@ -26,16 +34,18 @@ class FluidEngine final : public Engine {
   }
   void start(int load_class, double bytes, std::function<void()> done) override {
     if (!(bytes >= 0) || !std::isfinite(bytes)) throw std::logic_error("a transfer of a negative size");
-    const MergedClass& c = net_.classes.at(static_cast<size_t>(load_class));
+    const auto k = static_cast<size_t>(load_class);
+    const MergedClass& c = net_.classes.at(k);
     if (c.unit <= 0 || bytes == 0) return at(now_s_ + c.latency_s, std::move(done));
-    if (c.shared.empty()) return at(now_s_ + c.latency_s + bytes * c.unit / c.alone_rate, std::move(done));
-    size_t slot = free_.empty() ? flows_.size() : free_.back();
+    const size_t slot = free_.empty() ? flows_.size() : free_.back();
     if (free_.empty())
       flows_.emplace_back();
     else
       free_.pop_back();
-    flows_[slot] = {&c, bytes * c.unit, 0, 0, flows_[slot].version + 1, std::move(done)};
+    Flow& flow = flows_[slot];
+    flow = {k, bytes * c.unit, 0, 0, flow.version + 1, 0, std::move(done)};
     ++active_;
+    if (c.latency_s <= 0) return join(slot);
     at(now_s_ + c.latency_s, [this, slot] { join(slot); });
   }
   void run() override {
@@ -48,101 +58,95 @@ class FluidEngine final : public Engine {
 
  private:
   struct Flow {
-    const MergedClass* of = nullptr;
+    size_t load_class = 0;
     double left = 0, rate = 0, since_s = 0;
     unsigned version = 0;  // of its expected end
+    unsigned seen = 0;
     std::function<void()> done;
+  };
+  struct SharedLink {
+    std::vector<size_t> users;  // flows
+    unsigned seen = 0;
+    double left = 0, wanted = 0;  // while rates are found: capacity, and uses that have no rate yet
   };
 
   void join(size_t slot) {
     flows_[slot].since_s = now_s_;
-    for (const MergedUse& use : flows_[slot].of->shared) users_[static_cast<size_t>(use.link)].push_back(slot);
-    share(slot);
+    for (const MergedUse& use : uses_[flows_[slot].load_class]) link(use).users.push_back(slot);
+    settle(neighbours(slot));
   }
 
   void leave(size_t slot, unsigned version) {
     Flow& flow = flows_[slot];
     if (flow.version != version) return;
-    const std::vector<size_t> others = neighbours(slot);
-    for (const MergedUse& use : flow.of->shared) std::erase(users_[static_cast<size_t>(use.link)], slot);
+    std::vector<size_t> others = neighbours(slot);
+    others.erase(others.begin());
+    for (const MergedUse& use : uses_[flow.load_class]) std::erase(link(use).users, slot);
     const std::function<void()> done = std::move(flow.done);
     ++flow.version;
     free_.push_back(slot);
     --active_;
-    std::vector<size_t> rest;
-    for (const size_t f : others)
-      if (f != slot) rest.push_back(f);
-    settle(rest);
+    settle(others);
     if (done) done();
   }
 
-  void share(size_t slot) { settle(neighbours(slot)); }
+  SharedLink& link(const MergedUse& use) { return links_[static_cast<size_t>(use.link)]; }
 
-  // All transfers that share a link with it, directly or through others, itself included.
+  // All transfers that share a link with it, directly or through others; itself first.
   std::vector<size_t> neighbours(size_t slot) {
     ++mark_;
+    flows_[slot].seen = mark_;
     std::vector<size_t> found{slot};
     for (size_t i = 0; i < found.size(); ++i)
-      for (const MergedUse& use : flows_[found[i]].of->shared) {
-        const auto link = static_cast<size_t>(use.link);
-        if (seen_[link] == mark_) continue;
-        seen_[link] = mark_;
-        for (const size_t f : users_[link])
-          if (std::find(found.begin(), found.end(), f) == found.end()) found.push_back(f);
+      for (const MergedUse& use : uses_[flows_[found[i]].load_class]) {
+        SharedLink& shared = link(use);
+        if (shared.seen == mark_) continue;
+        shared.seen = mark_;
+        for (const size_t f : shared.users)
+          if (flows_[f].seen != mark_) flows_[f].seen = mark_, found.push_back(f);
       }
     return found;
   }
 
-  // Progressive filling: the slowest constraint fixes the rate of its transfers, and so on with what is left.
-  void settle(std::vector<size_t> flows) {
-    std::vector<double> rates(flows.size(), -1);
-    std::vector<std::pair<size_t, double>> left;  // capacity of each link in sight
-    const auto capacity_of = [&](size_t link) -> double& {
-      for (auto& [l, c] : left)
-        if (l == link) return c;
-      left.emplace_back(link, net_.capacity[link]);
-      return left.back().second;
+  // Progressive filling: the tightest link fixes the rate of its transfers, and so on with what is left.
+  void settle(const std::vector<size_t>& flows) {
+    if (flows.size() == 1) return set_rate(flows[0], net_.classes[flows_[flows[0]].load_class].alone_rate);
+    ++mark_;
+    std::vector<size_t> in_sight;
+    for (const size_t f : flows)
+      for (const MergedUse& use : uses_[flows_[f].load_class]) {
+        SharedLink& shared = link(use);
+        if (shared.seen != mark_) {
+          shared.seen = mark_;
+          shared.left = net_.capacity[static_cast<size_t>(use.link)];
+          shared.wanted = 0;
+          in_sight.push_back(static_cast<size_t>(use.link));
+        }
+        shared.wanted += use.multiplicity;
+      }
+    const auto fair = [](const SharedLink& l) {
+      return l.wanted > 0 ? std::max(0.0, l.left) / l.wanted : std::numeric_limits<double>::infinity();
     };
-    if (flows.size() == 1) {
-      set_rate(flows[0], flows_[flows[0]].of->alone_rate);
-      return;
-    }
-    for (size_t fixed = 0; fixed < flows.size();) {
+    std::vector<size_t> open = flows;
+    while (!open.empty()) {
       double least = std::numeric_limits<double>::infinity();
-      for (size_t i = 0; i < flows.size(); ++i) {
-        if (rates[i] >= 0) continue;
-        const MergedClass& c = *flows_[flows[i]].of;
-        least = std::min(least, c.alone_rate);
-        for (const MergedUse& use : c.shared) least = std::min(least, fair(flows, rates, use.link, capacity_of));
-      }
+      for (const size_t l : in_sight) least = std::min(least, fair(links_[l]));
       const double edge = least * (1 + 1e-12);
-      std::vector<size_t> now;
-      for (size_t i = 0; i < flows.size(); ++i) {
-        if (rates[i] >= 0) continue;
-        const MergedClass& c = *flows_[flows[i]].of;
-        bool bound = c.alone_rate <= edge;
-        for (const MergedUse& use : c.shared) bound = bound || fair(flows, rates, use.link, capacity_of) <= edge;
-        if (bound) now.push_back(i);
+      std::vector<size_t> bound, rest;
+      for (const size_t f : open) {
+        bool tight = false;
+        for (const MergedUse& use : uses_[flows_[f].load_class]) tight = tight || fair(link(use)) <= edge;
+        (tight ? bound : rest).push_back(f);
       }
-      for (const size_t i : now) {
-        rates[i] = least;
-        ++fixed;
-        for (const MergedUse& use : flows_[flows[i]].of->shared)
-          capacity_of(static_cast<size_t>(use.link)) -= least * use.multiplicity;
+      for (const size_t f : bound) {
+        for (const MergedUse& use : uses_[flows_[f].load_class]) {
+          link(use).left -= least * use.multiplicity;
+          link(use).wanted -= use.multiplicity;
+        }
+        set_rate(f, least);
       }
+      open = std::move(rest);
     }
-    for (size_t i = 0; i < flows.size(); ++i) set_rate(flows[i], rates[i]);
-  }
-
-  template <class Capacity>
-  double fair(const std::vector<size_t>& flows, const std::vector<double>& rates, int link, Capacity& capacity_of) {
-    double users = 0;
-    for (size_t i = 0; i < flows.size(); ++i)
-      if (rates[i] < 0)
-        for (const MergedUse& use : flows_[flows[i]].of->shared)
-          if (use.link == link) users += use.multiplicity;
-    return users > 0 ? std::max(0.0, capacity_of(static_cast<size_t>(link))) / users
-                     : std::numeric_limits<double>::infinity();
   }
 
   void set_rate(size_t slot, double rate) {
@@ -155,13 +159,13 @@ class FluidEngine final : public Engine {
     at(now_s_ + flow.left / rate, [this, slot, version] { leave(slot, version); });
   }
 
-  MergedNetwork net_;
+  MergedNetwork net_;  // its capacities, then those of each class alone
+  std::vector<std::vector<MergedUse>> uses_;  // [class]
+  std::vector<SharedLink> links_;
   Calendar calendar_;
   double now_s_ = 0;
   std::vector<Flow> flows_;
   std::vector<size_t> free_;
-  std::vector<std::vector<size_t>> users_;  // [link]
-  std::vector<unsigned> seen_;
   unsigned mark_ = 0;
   size_t active_ = 0;
 };

@@ -173,6 +173,7 @@ TaskCost ChunkProgram::played(const TaskList& b) const {
   c.dp_s = device.waited_s[static_cast<size_t>(Stream::dp)] + device.waited_s[static_cast<size_t>(Stream::dp_outer)];
   c.host_s = issued.host_end_s;
   c.from_host_s = issued.end_s;
+  c.host_exchange_s = issued.host_exchange_s;
   c.flops = b.flops;
   c.launches = b.launches;
   return c;
@@ -283,9 +284,14 @@ TaskCost ChunkProgram::last(const ChunkShape& shape, bool inputs, std::vector<Bu
     buckets.push_back({1, bytes, 1});
     waiting = 0;
   };
+  double full = s.gradients_beside_backward
+                    ? std::max(s.bucket.value(), s.bucket_per_rank.value() * in_.plan->dp * in_.plan->cp)
+                    : shape.gradients.total();
+  if (in_.plan->sharding != Sharding::none && s.tensors_have_owners)
+    full = std::min(full, shape.gradients.total() * in_.plan->vp / in_.plan->sharded_over());
   const auto grow = [&](double bytes) {
     waiting += bytes;
-    if (waiting >= s.bucket.value()) send();
+    if (waiting >= full) send();
   };
   if (shape.head) b.add(head_back_, inputs), grow(rest / std::max(1, ends));
   for (int l = 0; l < shape.layers(); ++l) {

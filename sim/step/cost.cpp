@@ -14,7 +14,7 @@ TaskCost& TaskCost::operator+=(const TaskCost& o) {
   from_host_s = std::max(from_host() + o.device_s(), host_s + o.from_host());
   busy += o.busy;
   tp_s += o.tp_s, cp_s += o.cp_s, ep_s += o.ep_s, dp_s += o.dp_s, gap_s += o.gap_s, host_s += o.host_s;
-  flops += o.flops, launches += o.launches;
+  host_exchange_s += o.host_exchange_s, flops += o.flops, launches += o.launches;
   return *this;
 }
 
@@ -25,6 +25,7 @@ TaskCost TaskCost::repeated(int times) const {
   c.busy = busy.scaled(f);
   c.tp_s = tp_s * f, c.cp_s = cp_s * f, c.ep_s = ep_s * f, c.dp_s = dp_s * f;
   c.gap_s = gap_s * f, c.host_s = host_s * f, c.flops = flops * f, c.launches = launches * f;
+  c.host_exchange_s = host_exchange_s * f;
   c.from_host_s = from_host() + (f - 1) * std::max(device_s(), host_s);
   return c;
 }

@@ -21,12 +21,13 @@ using ExchangeTime = std::function<double(Exchange what, double bytes)>;
 // host is free at h and the device (and the input) at d, it ends at max(h + from_host(), d + device_s()), and the host
 // is free again at h + host_s.
 struct TaskCost {
-  ActivityTimes busy;                   // kernels, lengthened by exchanges beside them
+  ActivityTimes busy;                   // kernels, and what exchanges beside them lengthen them by
   double tp_s = 0, cp_s = 0, ep_s = 0;  // the kernels wait for exchanges
   double dp_s = 0;                      // and for weights or the exchange of gradients
   double gap_s = 0;                     // the device waits inside its own work (input, launches), without noise
   double host_s = 0;                    // the host's time to issue it all
   double from_host_s = 0;               // end when the host begins at 0 and the device is free; 0: not known better
+  double host_exchange_s = 0;           // exchanges run while the device waits for the host
   double flops = 0;                     // of its kernels
   double launches = 0;                  // that the host issues
   double device_s() const { return busy.total() + tp_s + cp_s + ep_s + dp_s + gap_s; }

@@ -5,16 +5,24 @@
 
 namespace tw {
 
-// Updated weights arrive chunk by chunk while the first forwards run; those of the first chunk come with its visit.
+// Updated weights arrive chunk by chunk while the first forwards run. The first visit's length holds those of the first
+// chunk as they come when nobody else is on the links; it ends no sooner than they are there.
 void StepSimulation::gather_ahead(int stage) {
   const PassCost& first = plan_.cost[static_cast<size_t>(stage)];
-  if (first.updated.total() <= 0 || placement_.slots < 2) {
-    for (int r = 0; r < replicas_; ++r) worker(stage, r).weights = placement_.slots;
-    return;
+  const bool arrive = first.updated.total() > 0, more = arrive && placement_.slots > 1;
+  for (int r = 0; r < replicas_; ++r) {
+    worker(stage, r).first_here = !arrive;
+    if (!more) worker(stage, r).weights = placement_.slots;
+    start_next(stage, r);
   }
-  travel_both(
-      stage, Exchange::weight_gather, Exchange::expert_gather, first.updated, [this, stage] { gather_next(stage, 1); },
-      false);
+  if (!arrive) return;
+  travel_both(stage, Exchange::weight_gather, Exchange::expert_gather, first.updated, [this, stage, more] {
+    for (int r = 0; r < replicas_; ++r) {
+      worker(stage, r).first_here = true;
+      if (const auto held = std::move(worker(stage, r).held)) held();
+    }
+    if (more) gather_next(stage, 1);
+  });
 }
 
 void StepSimulation::gather_next(int stage, int slot) {
@@ -27,8 +35,7 @@ void StepSimulation::gather_next(int stage, int slot) {
           start_next(stage, r);
         }
         if (slot + 1 < placement_.slots) gather_next(stage, slot + 1);
-      },
-      true);
+      });
 }
 
 // An exchange of the stage's data-parallel ranks: inside an NVLink domain its time is known, else its links decide.
@@ -45,14 +52,9 @@ void StepSimulation::travel(int stage, Exchange what, double bytes, double stret
   engine_.start(load_class, bytes * stretch, std::move(done));
 }
 
-// One after the other; without `moves` only their time passes.
+// One after the other.
 void StepSimulation::travel_both(int stage, Exchange dense, Exchange experts, const SharedSum& bytes,
-                                 std::function<void()> done, bool moves) {
-  if (!moves) {
-    const double time_s = (bytes.dense > 0 ? net_.exchange(dense, bytes.dense) : 0) +
-                          (bytes.experts > 0 ? net_.exchange(experts, bytes.experts) : 0);
-    return engine_.at(engine_.now_s() + time_s, std::move(done));
-  }
+                                 std::function<void()> done) {
   travel(stage, dense, bytes.dense, 1, [this, stage, experts, bytes, done = std::move(done)]() mutable {
     travel(stage, experts, bytes.experts, 1, std::move(done));
   });
@@ -134,7 +136,7 @@ void StepSimulation::update(int stage, int replica) {
     if (replica != 0 || bytes.total() < 1) return done(stage, replica, 0);
     travel_both(
         stage, Exchange::weight_gather, Exchange::expert_gather, bytes,
-        [this, stage, replica, since] { done(stage, replica, engine_.now_s() - since); }, true);
+        [this, stage, replica, since] { done(stage, replica, engine_.now_s() - since); });
   });
 }
 

@@ -106,7 +106,21 @@ void StepSimulation::compute(int stage, int replica, double now) {
   if (releases(w, v)) release_gradients(stage, replica, v, now, end + jitter);
   if (v.backward && v.part != Part::input) ++w.backwards[static_cast<size_t>(v.chunk)];
   const double flops = c.flops;
-  engine_.at(end + jitter, [this, stage, replica, index, now, flops] { reach(stage, replica, index, now, flops); });
+  const bool first = !v.backward && v.micro_batch == 0 && v.chunk == 0;
+  engine_.at(end + jitter, [this, stage, replica, index, now, flops, first] {
+    Worker& at = worker(stage, replica);
+    const double since = engine_.now_s();
+    auto go = [this, stage, replica, index, now, flops, since] {
+      Worker& here = worker(stage, replica);
+      here.charged.dp += engine_.now_s() - since;
+      here.activity[Activity::collective] += engine_.now_s() - since;
+      reach(stage, replica, index, now, flops);
+    };
+    if (first && !at.first_here)
+      at.held = std::move(go);
+    else
+      go();
+  });
 }
 
 double StepSimulation::draw(const MemberNoise& n, int stage, int replica) {
@@ -124,6 +138,7 @@ void StepSimulation::charge(Worker& w, const TaskCost& c, double elapsed_s, doub
   w.charged.jitter += jitter_s;
   ActivityTimes did = c.busy;
   did[Activity::collective] += c.tp_s + c.cp_s + c.ep_s + c.dp_s;
+  did[Activity::collective] += std::clamp(elapsed_s - c.device_s(), 0.0, c.host_exchange_s);
   w.activity += did;
   stretch.activity += did;
   stretch.time_s += elapsed_s;

@@ -105,8 +105,28 @@ class RankGrid {
   const std::vector<int>& nodes_;
 };
 
+// How the ranks that share an optimizer's states exchange gradients and weights.
+struct Sharing {
+  bool sharded = false, owners = false;
+  double owned_bytes = 0;  // of weights, that a rank broadcasts
+  Collective reduce() const {
+    return !sharded ? Collective::all_reduce : owners ? Collective::broadcast : Collective::reduce_scatter;
+  }
+  Collective gather() const { return owners ? Collective::broadcast : Collective::all_gather; }
+};
+
+Sharing sharing_of(const StepInputs& in, const std::vector<ParameterGroup>& groups) {
+  Sharing s;
+  s.sharded = in.plan->sharding != Sharding::none && in.workload == nullptr;
+  s.owners = s.sharded && in.software->tensors_have_owners;
+  double bytes = 0;
+  for (int c = 0; c < in.plan->vp && s.owners; ++c) bytes += exchanged_gradients(in, groups, c * in.plan->pp).dense;
+  s.owned_bytes = bytes * 2 / in.software->gradient_bytes_per_parameter / in.plan->sharded_over();
+  return s;
+}
+
 // Times of exchanges inside a layer, remembered: a layer asks for few different ones many times.
-ExchangeTime exchange_times(const RankGrid& grid, double round_s, bool sharded,
+ExchangeTime exchange_times(const RankGrid& grid, double round_s, const Sharing& sharing,
                             std::shared_ptr<network::Collectives> collectives) {
   struct Group {
     std::vector<std::vector<Rank>> groups;
@@ -129,7 +149,7 @@ ExchangeTime exchange_times(const RankGrid& grid, double round_s, bool sharded,
     const auto [at, fresh] = known->try_emplace({what, bytes}, 0.0);
     if (!fresh) return at->second;
     const auto [g_of, op] = [&]() -> std::pair<const Group*, Collective> {
-      const Collective reduce = sharded ? Collective::reduce_scatter : Collective::all_reduce;
+      const Collective reduce = sharing.reduce();
       switch (what) {
         case Exchange::tp_reduce_scatter:
           return {tp.get(), Collective::reduce_scatter};
@@ -152,7 +172,7 @@ ExchangeTime exchange_times(const RankGrid& grid, double round_s, bool sharded,
         case Exchange::expert_tp_reduce:
           return {etp.get(), Collective::all_reduce};
         case Exchange::weight_gather:
-          return {dp.get(), Collective::all_gather};
+          return {dp.get(), sharing.gather()};
         case Exchange::gradient_reduce:
           return {dp.get(), reduce};
         case Exchange::outer_reduce:
@@ -170,8 +190,11 @@ ExchangeTime exchange_times(const RankGrid& grid, double round_s, bool sharded,
     const Group& g = *g_of;
     const auto ranks = static_cast<int>(g.groups.front().size());
     if (ranks < 2) return 0.0;
-    const double time_s =
-        g.inside ? collectives->domain_time_s(op, ranks, bytes) : collectives->cost(op, g.groups, bytes).time_s;
+    const double messages =
+        what == Exchange::weight_gather && sharing.owned_bytes > 0 ? std::max(1.0, bytes / sharing.owned_bytes) : 1;
+    const double each = bytes / messages;
+    const double time_s = messages * (g.inside ? collectives->domain_time_s(op, ranks, each)
+                                               : collectives->cost(op, g.groups, each).time_s);
     return at->second = what == Exchange::cp_exchange ? std::max(time_s, round_s) : time_s;
   };
 }
@@ -188,7 +211,9 @@ StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const
   options.domain_floor_s = kIssuedFloor_s;
   const auto collectives = std::make_shared<network::Collectives>(fabric, options);
   const RankGrid grid(plan, fabric, nodes);
-  net.exchange = exchange_times(grid, in.software->cp_round.value(), plan.sharding != Sharding::none, collectives);
+  const auto groups = in.workload == nullptr ? groups_of(in) : std::vector<ParameterGroup>{};
+  const Sharing sharing = sharing_of(in, groups);
+  net.exchange = exchange_times(grid, in.software->cp_round.value(), sharing, collectives);
 
   const auto add = [&](const std::string& name, Collective op, const std::vector<std::vector<Rank>>& groups,
                        double bytes) {
@@ -198,16 +223,14 @@ StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const
     net.classes.push_back(std::move(cost.load));
     return static_cast<int>(net.classes.size()) - 1;
   };
-  const bool sharded = plan.sharding != Sharding::none && in.workload == nullptr;
   if (in.workload != nullptr && in.workload->exchange_per_sample.value() > 0 && plan.dp > 1) {
     const double bytes = in.workload->exchange_per_sample.value() * plan.gbs / plan.dp;
-    const auto groups = grid.gradient_groups(0);
-    net.sample_exchange_s = collectives->one_domain(groups.front())
+    const auto ranks = grid.gradient_groups(0);
+    net.sample_exchange_s = collectives->one_domain(ranks.front())
                                 ? collectives->domain_time_s(Collective::all_to_all, plan.dp, bytes)
-                                : collectives->cost(Collective::all_to_all, groups, bytes).time_s;
+                                : collectives->cost(Collective::all_to_all, ranks, bytes).time_s;
   }
   // Bytes decide algorithms, not the load: those of a mean chunk's bucket.
-  const auto groups = in.workload == nullptr ? groups_of(in) : std::vector<ParameterGroup>{};
   for (int s = 0; s < plan.pp; ++s) {
     SharedSum bytes;
     if (in.workload != nullptr && plan.dp * plan.cp > 1) bytes.dense = in.workload->gradients.value();
@@ -218,9 +241,10 @@ StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const
     }
     const auto exchange = [&](const std::string& what, Collective op, double size,
                               const std::vector<std::vector<Rank>>& ranks) {
-      return size > 0 ? add(what + " of stage " + std::to_string(s), op, ranks, size / gradient_buckets) : -1;
+      const double piece = sharing.owned_bytes > 0 ? sharing.owned_bytes : size / gradient_buckets;
+      return size > 0 ? add(what + " of stage " + std::to_string(s), op, ranks, piece) : -1;
     };
-    const Collective reduce = sharded ? Collective::reduce_scatter : Collective::all_reduce;
+    const Collective reduce = sharing.reduce();
     const auto same = grid.gradient_groups(s);
     net.gradient_exchange.push_back(exchange("gradients", reduce, bytes.dense, same));
     // Hybrid sharding: pieces are then summed over the groups, a bucket at a time.
@@ -232,13 +256,16 @@ StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const
       for (const network::LinkUse& use : outer.load.uses) load.uses.push_back({use.link, use.weight / pieces});
       load.latency_s += outer.load.latency_s;
     }
-    net.weight_gather.push_back(sharded ? exchange("weights", Collective::all_gather, bytes.dense, same) : -1);
+    net.weight_gather.push_back(sharing.sharded ? exchange("weights", sharing.gather(), bytes.dense, same) : -1);
+    if (sharing.owners && net.weight_gather.back() >= 0)  // a chunk's weights come from all their owners, in turn
+      net.classes[static_cast<size_t>(net.weight_gather.back())].latency_s *=
+          static_cast<double>(plan.sharded_over()) / plan.vp;
     if (bytes.experts <= 0) continue;
     const auto holders = grid.expert_gradient_groups(s);
     net.expert_exchange.resize(static_cast<size_t>(plan.pp), -1);
     net.expert_gather.resize(static_cast<size_t>(plan.pp), -1);
     net.expert_exchange[static_cast<size_t>(s)] = exchange("experts' gradients", reduce, bytes.experts, holders);
-    if (sharded)
+    if (sharing.sharded)
       net.expert_gather[static_cast<size_t>(s)] =
           exchange("experts' weights", Collective::all_gather, bytes.experts, holders);
   }

@@ -21,6 +21,8 @@ struct Worker {
   std::vector<double> sent_s;   // and when the sender had it ready
   std::vector<int> backwards;   // done, by slot
   int weights = 1;              // chunks whose weights are there
+  bool first_here = true;       // those of the first chunk, which come while its first visit runs
+  std::function<void()> held;   // the end of that visit, when it waits for them
   size_t batch = 0;             // at the head of the hand-over queue
   size_t sides_left = 0;        // of that batch; 0: not begun
   size_t buckets_left = 0, buckets_made = 0;
@@ -115,9 +117,8 @@ class StepSimulation {
 
   // An exchange of the stage's data-parallel ranks: inside an NVLink domain its time is known, else its links decide.
   void travel(int stage, Exchange what, double bytes, double stretch, std::function<void()> done);
-  // One after the other; without `moves` only their time passes.
-  void travel_both(int stage, Exchange dense, Exchange experts, const SharedSum& bytes, std::function<void()> done,
-                   bool moves);
+  // One after the other.
+  void travel_both(int stage, Exchange dense, Exchange experts, const SharedSum& bytes, std::function<void()> done);
 
   // The micro-batch goes on to the next chunk, or turns round on the last. In a queue the transfer waits for its turn.
   void pass_on(int stage, int replica, const Visit& v);

@@ -70,13 +70,17 @@ class Player {
     if (tasks_[i].stream == Stream::compute) out_.end_s = now_;
   }
 
+  int exchanges() const {
+    int running = 0;
+    for (size_t s = 1; s < kStreams; ++s) running += queue_[s].running ? 1 : 0;
+    return running;
+  }
+
   // Exchanges share the accelerator's links; kernels and exchanges slow each other down.
   double stretch(size_t stream) const {
-    int exchanges = 0;
-    for (size_t s = 1; s < kStreams; ++s) exchanges += queue_[s].running ? 1 : 0;
-    if (stream == 0) return exchanges > 0 ? kernel_beside_ : 1;
+    if (stream == 0) return exchanges() > 0 ? kernel_beside_ : 1;
     const Task& task = tasks_[static_cast<size_t>(queue_[stream][queue_[stream].head])];
-    return std::max(1, exchanges) * (queue_[0].running ? std::max(1.0, task.beside_s / task.length_s) : 1);
+    return std::max(1, exchanges()) * (queue_[0].running ? std::max(1.0, task.beside_s / task.length_s) : 1);
   }
 
   double next_change() const {
@@ -110,7 +114,10 @@ class Player {
   void charge(double step) {
     const Queue& q = queue_[0];
     if (q.running) {
-      out_.busy[tasks_[static_cast<size_t>(q[q.head])].activity] += step;
+      const double own = step / stretch(0);
+      out_.busy[tasks_[static_cast<size_t>(q[q.head])].activity] += own;
+      out_.busy[Activity::collective] += step - own;
+      if (exchanges() > 0) out_.busy.beside += own;
       return;
     }
     if (q.head == q.size()) return;
@@ -121,6 +128,7 @@ class Player {
         return;
       }
     out_.host_wait_s += step;
+    if (exchanges() > 0) out_.host_exchange_s += step;
   }
 
   const std::vector<Task>& tasks_;

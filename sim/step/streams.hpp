@@ -29,9 +29,12 @@ struct Task {
 struct Played {
   double end_s = 0;                     // the compute stream is done
   double host_end_s = 0;                // the host has issued everything
-  ActivityTimes busy;                   // of the compute stream, lengthened by exchanges beside it
+  // Of the compute stream. A kernel beside an exchange does its own work more slowly: what it takes longer, the
+  // accelerator works for the exchange.
+  ActivityTimes busy;
   double waited_s[kStreams] = {};       // of the compute stream for exchanges of a stream
-  double host_wait_s = 0;               // and for the host
+  double host_wait_s = 0;               // and for the host,
+  double host_exchange_s = 0;           // while an exchange ran all the same
   std::vector<double> begin_s, done_s;  // of each task
 };
 

@@ -26,7 +26,12 @@ void Software::describe(Description<Software>& d) {
              "buckets of gradients leave while backward runs; else after it");
   d.optional("gather_beside_forward", &Software::gather_beside_forward,
              "weights of a sharded optimizer arrive beside the next forward; else after the update");
-  d.optional("bucket", &Software::bucket, "size of the buckets that gradients travel in");
+  d.optional("tensors_have_owners", &Software::tensors_have_owners,
+             "a sharded optimizer gives whole tensors to ranks: gradients are reduced to their owner and weights "
+             "broadcast by it, a message for each rank");
+  d.optional("bucket", &Software::bucket, "size of the buckets that gradients travel in, when backward runs beside them");
+  d.optional("bucket_per_rank", &Software::bucket_per_rank,
+             "size of a bucket for each data-parallel rank, where that makes more than bucket");
   d.optional("cp_round", &Software::cp_round,
              "shortest round of ring attention (context parallelism): hand-shake and skew of the neighbours");
   d.optional("attention_speed", &Software::attention_speed,

@@ -22,11 +22,13 @@ struct Software {
   // How the release issues its exchanges.
   bool scatter_beside_weights = false;    // the scatter of an input's gradient runs beside the weights' gradients
   bool gradients_beside_backward = true;  // buckets leave while backward runs; else after it
+  // A sharded optimizer gives whole tensors to ranks: gradients are reduced to their owner and weights broadcast by it, a
+  // message for each rank; else every tensor is cut, reduce-scattered and all-gathered.
+  bool tensors_have_owners = false;
   bool gather_beside_forward = false;     // a sharded optimizer's weights arrive beside the next forward
-  Bytes bucket = bytes(25e6);             // of gradients
-  // Shortest round of a ring of context-parallel ranks: hand-shake and skew of the neighbours. 50 us: a send and a
-  // receive in one batch, whatever their size below 8 MiB (reference/gpu_lab_4/send_recv.csv).
-  Time cp_round = seconds(50e-6);
+  Bytes bucket = bytes(25e6);             // of gradients, or so many for each data-parallel rank where that is more
+  Bytes bucket_per_rank;
+  Time cp_round = seconds(50e-6);  // shortest round of a ring of context-parallel ranks over the fabric
   bool paired_hand_over = false;          // sends and receives of a stage are one queue, in the schedule's order
   bool recompute_stops_early = false;     // recomputation ends with the last tensor that backward wants
   double kernel_beside_exchange = 1.25;   // time of kernels while an exchange runs beside them, over that alone

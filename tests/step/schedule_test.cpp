@@ -118,13 +118,14 @@ TEST_CASE("one queue of sends and receives holds interleaved 1F1B up, not plain 
 
 TEST_CASE("stalls of the host obey one law in BF16 and FP8, and do not grow with the number of chunks") {
   const auto added = [](int vp, bool meet, double stalls) {
-    StepPlan plan = balanced(4, vp, 32, Schedule::one_f_one_b);
+    // A launch queue holds much less than a step: the host's lead is the same over most of it, whatever the bubble.
+    StepPlan plan = balanced(4, vp, 64, Schedule::one_f_one_b);
     for (PassCost& c : plan.cost) {
       for (TaskCost* t : {&c.forward, &c.backward}) t->busy = t->busy.scaled(0.05);
       c.forward.host_s = 0.02 / vp, c.backward.host_s = 0.04 / vp;
-      c.forward.launches = c.backward.launches = 300.0 / vp;
+      c.forward.launches = c.backward.launches = 1500.0 / vp;
     }
-    plan.members = 16;
+    plan.members = 4;  // few enough that stalls seldom meet in one visit, where the longer one hides the other
     plan.nodes_per_member = 2;
     plan.meet_every_visit = meet;
     plan.noise.stall_mean = seconds(0.05);
@@ -132,10 +133,10 @@ TEST_CASE("stalls of the host obey one law in BF16 and FP8, and do not grow with
     for (const double rate : {0.0, stalls}) {
       plan.noise.stalls_per_hour = rate;
       double mean = 0;
-      for (uint64_t i = 0; i < 200; ++i) {
+      for (uint64_t i = 0; i < 500; ++i) {
         const StepNetwork net;
         const auto engine = network::isolated_engine({}, {});
-        mean += simulate_step(plan, net, *engine, 1, 3, i).time_s / 200;
+        mean += simulate_step(plan, net, *engine, 1, 3, i).time_s / 500;
       }
       sum = mean - sum;
     }
@@ -199,7 +200,7 @@ TEST_CASE("with noise the two levels agree in mean and 95th percentile") {
   plan.noise.stall_mean = seconds(0.4);
   const StepNetwork net;
   std::vector<double> level1, level2;
-  for (uint64_t i = 0; i < 3000; ++i) {
+  for (uint64_t i = 0; i < 20000; ++i) {
     const auto engine = network::isolated_engine({}, {});
     level1.push_back(simulate_step(plan, net, *engine, 1, 7, i).time_s);
     level2.push_back(simulate_step(plan, net, *engine, 16, 11, i).time_s);
@@ -213,7 +214,7 @@ TEST_CASE("with noise the two levels agree in mean and 95th percentile") {
     std::sort(v.begin(), v.end());
     return v[v.size() * 95 / 100];
   };
-  // The noise adds about 0.5 s to 6 s; its Monte-Carlo error over 3,000 steps is below 0.01 s in the mean.
+  // The noise adds about 0.5 s to 6 s; its Monte-Carlo error over 20,000 steps is below 0.01 s in the mean.
   CHECK(mean(level1) > 6.2);
   CHECK(mean(level1) == Approx(mean(level2)).margin(0.02));
   CHECK(p95(level1) == Approx(p95(level2)).margin(0.06));

@@ -111,9 +111,12 @@ TEST_CASE("a second job on the same uplinks slows both, one in its own unit slow
   CHECK(shared.jobs[0].bottleneck == "leaf-spine");
   CHECK(shared.jobs[1].bottleneck == "leaf-spine");
   CHECK(shared.jobs[1].name == "other");
-  // Each gets half of the uplinks while both communicate: what the job exchanges takes twice as long.
+  // Each gets half of the uplinks while both communicate: what the job exchanges takes twice as long, and some of what
+  // had hidden behind the first forward shows.
   CHECK(*shared.jobs[0].alone_s == Approx(*alone.step.time_s).epsilon(1e-9));
-  CHECK(*shared.jobs[0].together_s - *shared.jobs[0].alone_s == Approx(alone.step.breakdown_s.dp).epsilon(0.02));
+  const double longer_s = *shared.jobs[0].together_s - *shared.jobs[0].alone_s;
+  CHECK(longer_s >= alone.step.breakdown_s.dp * (1 - 1e-9));
+  CHECK(longer_s <= 1.15 * alone.step.breakdown_s.dp);
   CHECK(*shared.step.time_s == Approx(*shared.jobs[0].together_s).epsilon(1e-9));
   // The neighbour has the whole of them for the rest of the step: its mean turn, up to the one at the end.
   const double half_s = 2 * alone.step.breakdown_s.dp, whole_s = *shared.step.time_s - half_s;

@@ -13,6 +13,9 @@ namespace {
 // 450 GB/s).
 constexpr double kReachedShare = 0.78;
 
+// Dense BF16 peak of the chip on which rates of operations were measured (Operation::rate).
+constexpr double kH100Peak = 989.4e12;
+
 double kernel_time_s(const Operation& o, const Accelerator& a, const Software& software, double slowdown) {
   switch (o.kind) {
     case OperationKind::gemm: {
@@ -28,9 +31,12 @@ double kernel_time_s(const Operation& o, const Accelerator& a, const Software& s
           o.backward ? attention_backward_time_s(a, o.attention) : attention_forward_time_s(a, o.attention);
       return slowdown * t / (fp8 * software.attention_speed);
     }
-    case OperationKind::memory:
-      if (o.norm) return memory_time_s(a, o.bytes, a.norm_bandwidth.value() / a.copy_bandwidth.value());
-      return memory_time_s(a, o.bytes, software.memory_efficiency);
+    case OperationKind::memory: {
+      const double floor_s = o.launches * a.graph_floor.value();
+      if (o.rate > 0) return std::max(floor_s, o.bytes / (o.rate * a.peak_bf16.value() / kH100Peak));
+      const double share = o.norm ? a.norm_bandwidth.value() / a.copy_bandwidth.value() : software.memory_efficiency;
+      return std::max(floor_s, memory_time_s(a, o.bytes, share));
+    }
     case OperationKind::exchange:
       break;
   }

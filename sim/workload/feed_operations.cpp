@@ -4,9 +4,11 @@
 namespace tw {
 namespace {
 
-// PyTorch's scatter-add of BF16 rows (index_add, atomics) runs at a quarter of the copy rate, and scaling rows by their
-// gates at four tenths of it (reference/gpu_lab_4/permutation.csv).
-constexpr double kScatterAdd = 4, kScaleRows = 2.5;
+// PyTorch's scatter-add of BF16 rows (index_add, atomics) and its scaling of rows by their gates go at rates of their own,
+// the same on an H100 and an H200 (reference/gpu_lab_4/permutation.csv).
+// Softmax and top-k, a stable sort of the choices and a count of them are so many small kernels, whatever the size.
+constexpr int kChooseKernels = 31;
+constexpr double kScatterAdd_Bps = 0.732e12, kScaleRows_Bps = 1.6e12;
 
 double halves(const Work& w) {
   return w.mlp_up();
@@ -117,7 +119,7 @@ void experts_forward(Builder& b, const Work& w) {
   const double experts = w.n.experts, moved = kBf16 * e.routed.sent * e.width;
   b.norm("norm 2", kBf16 * s.shard * s.hidden * 2);
   b.gemm("router", Precision::bf16, s.shard, experts, s.hidden);
-  b.memory("choose experts", 4 * kFp32 * s.shard * experts, b.eager() ? 13 : 4);
+  b.memory("choose experts", 4 * kFp32 * s.shard * experts, b.eager() ? kChooseKernels : 4);
   if (w.n.expert_latent > 0) b.gemm("latent in", s.precision, s.shard, e.width, s.hidden);
   b.memory("permutation", 2 * moved, b.eager() ? 1 : 2);
   dispatch(b, w, e, "dispatch");
@@ -130,8 +132,8 @@ void experts_forward(Builder& b, const Work& w) {
   if (w.targets() >= 4) lora_forward(b, "LoRA MLP down", w.t, s.tokens, e.inner, s.hidden);
   combine(b, w, e, "combine");
   if (b.eager()) {
-    b.memory("scale by gates", kScaleRows * 2 * moved);
-    b.memory("unpermutation", kScatterAdd * 3 * moved, 2);
+    b.memory("scale by gates", 2 * moved), b.at_rate(kScaleRows_Bps);
+    b.memory("unpermutation", 3 * moved, 2), b.at_rate(kScatterAdd_Bps);
   } else {
     b.memory("unpermutation", moved + kBf16 * s.shard * e.width, 2);
   }
@@ -151,7 +153,8 @@ void experts_backward(Builder& b, const Work& w) {
   if (w.n.dropout > 0) b.memory("dropout 2 gradient", kBf16 * s.shard * s.hidden * 2.5);
   if (w.n.shared_ffn > 0) dense_backward(b, w, static_cast<double>(w.n.shared_ffn) / s.tp);
   if (w.n.expert_latent > 0) dense("latent out input gradient", "latent out weight gradient", s.hidden, e.width);
-  b.memory("unpermutation gradient", (b.eager() ? 1 + kScaleRows * 2 : 1) * 2 * moved, b.eager() ? 4 : 3);
+  b.memory("unpermutation gradient", 2 * moved, b.eager() ? 1 : 3);
+  if (b.eager()) b.memory("gates' gradient", 2 * 2 * moved, 3), b.at_rate(kScaleRows_Bps);
   dispatch(b, w, e, "combine gradient");
   b.cast("cast expert gradient", s.precision, e.routed.rows * e.width);
   b.grouped("experts down input gradient", s.precision, e.routed.experts, e.each, e.inner, e.width);
@@ -165,7 +168,8 @@ void experts_backward(Builder& b, const Work& w) {
     b.grouped("experts up weight gradient", s.precision, e.routed.experts, up, e.width, e.each), b.of_weights();
   if (w.targets() >= 3) lora_backward(b, "LoRA MLP up", w.t, s.tokens, s.hidden, up);
   combine(b, w, e, "dispatch gradient");
-  b.memory("permutation gradient", (b.eager() ? kScatterAdd * 3 : 2) * moved, 2);
+  b.memory("permutation gradient", (b.eager() ? 3 : 2) * moved, 2);
+  if (b.eager()) b.at_rate(kScatterAdd_Bps);
   if (w.n.expert_latent > 0) dense("latent in input gradient", "latent in weight gradient", e.width, s.hidden);
   b.gemm("router input gradient", Precision::bf16, s.shard, s.hidden, experts);
   if (w.trained()) b.gemm("router weight gradient", Precision::bf16, experts, s.hidden, s.shard), b.of_weights();

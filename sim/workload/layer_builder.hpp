@@ -81,6 +81,8 @@ class Builder {
     o.launches = launches;
     push(o);
   }
+  // The last memory operation goes at a rate of its own (Operation::rate).
+  void at_rate(double bytes_per_s) { out_.back().rate = bytes_per_s; }
   // A norm. Eager kernels reach the measured bandwidth of norms only, backward less (reference/gpu_lab/memory_ops.csv).
   void norm(const char* name, double bytes, int launches = 1) {
     memory(name, bytes, launches);

@@ -51,6 +51,7 @@ struct Operation {
   Exchange exchange = Exchange::none;
   int launches = 1;   // kernels the host issues for it
   bool norm = false;  // memory: runs at the bandwidth of norms, not of copies
+  double rate = 0;    // memory: bytes a second whatever the memory gives, on a chip of the H100's peak; 0: its bandwidth
 };
 
 struct LayerOperations {

@@ -28,10 +28,12 @@ struct Software {
   bool gather_beside_forward = false;     // a sharded optimizer's weights arrive beside the next forward
   Bytes bucket = bytes(25e6);             // of gradients, or so many for each data-parallel rank where that is more
   Bytes bucket_per_rank;
-  Time cp_round = seconds(50e-6);  // shortest round of a ring of context-parallel ranks over the fabric
+  // Shortest round of a ring of context-parallel ranks. 50 us: a send and a receive in one batch, whatever their size
+  // below 8 MiB (reference/gpu_lab_4/send_recv.csv).
+  Time cp_round = seconds(50e-6);
   bool paired_hand_over = false;          // sends and receives of a stage are one queue, in the schedule's order
   bool recompute_stops_early = false;     // recomputation ends with the last tensor that backward wants
-  double kernel_beside_exchange = 1.25;   // time of kernels while an exchange runs beside them, over that alone
+  double kernel_beside_exchange = 1.15;   // time of kernels while an exchange runs beside them, over that alone
   double exchange_beside_kernel = 1.45;   // the same of an exchange inside an NVLink domain
   bool fp8_gather = false;                // tensor-parallel gathers before FP8 layers carry FP8
   bool fp8_attention = false;

@@ -6,20 +6,23 @@ namespace tw {
 
 template <>
 struct OutputCodec<ActivityTimes> : detail::NoStruct {
-  using Values = OutputCodec<std::array<double, kActivities>>;
+  using List = std::array<double, kActivities + 1>;  // each activity, then what runs beside kernels
+  using Values = OutputCodec<List>;
   static constexpr auto shape = detail::OutputShape::list;
   static const detail::ObjectOutputs* object() { return nullptr; }
-  static std::array<double, kActivities> values(const ActivityTimes& t) {
-    std::array<double, kActivities> list{};
+  static List values(const ActivityTimes& t) {
+    List list{};
     for (size_t i = 0; i < kActivities; ++i) list[i] = t[static_cast<Activity>(i)];
+    list[kActivities] = t.beside;
     return list;
   }
   static void write(const ActivityTimes& t, detail::OutputJson& out) { Values::write(values(t), out); }
   static void pack(const ActivityTimes& t, detail::OutputJson& out) { Values::pack(values(t), out); }
   static void unpack(ActivityTimes& t, const detail::OutputJson& in) {
-    std::array<double, kActivities> list{};
+    List list{};
     Values::unpack(list, in);
     for (size_t i = 0; i < kActivities; ++i) t[static_cast<Activity>(i)] = list[i];
+    t.beside = list[kActivities];
   }
 };
 

@@ -28,7 +28,13 @@ std::string trace_of(const Scenario& s) {
       build_step_network(in.step, fabric, place(fabric, s.placement, s.plan.nodes + s.plan.evaluation_nodes), 1);
   const auto engine = network::fluid_engine(network.links, network.classes);
   const RunModel model = build_run_model(in, *engine, network, 1);
-  return report::chrome_trace(s.name, model.quiet.time_s, model.spans);
+  const NodeType& node = s.cluster.node;
+  report::TraceDetail detail;
+  detail.stages = s.plan.pp;
+  detail.visits = visit_traces(in.step, network.exchange, model.slowdown);
+  detail.power = step_power(node, model.spans, model.quiet, effective_limit(node, std::nullopt),
+                            s.plan.nodes + s.plan.evaluation_nodes > 1, limiter_sees_directions(model));
+  return report::chrome_trace(s.name, model.quiet.time_s, model.spans, detail);
 }
 
 ExitCode run(const Arguments& a, Console& console) {
@@ -49,7 +55,7 @@ Command timeline_command() {
   const auto a = std::make_shared<Arguments>();
   return {
       "timeline",
-      "Writes one training step as a trace for chrome://tracing or Perfetto",
+      "Writes one training step as a trace for chrome://tracing or Perfetto: visits, kernels, exchanges, watts",
       "  trainwatt timeline scenarios/smc-llama2-70b-lora-8n.json -o step.json",
       {argument("scenario", "FILE", "scenario file", &a->scenario),
        required(output_file("-o,--output", "trace file; - is stdout", &a->output)), overrides("the scenario", &a->set)},

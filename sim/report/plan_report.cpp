@@ -247,7 +247,9 @@ std::string plan_scenario(const PlanCandidate& c, const std::string& use, const 
                     {"dp", nullptr},
                     {"mbs", p.mbs},
                     {"gbs", p.gbs},
-                    {"sharding", choice_name(p.sharding)}}},
+                    {"sharding", choice_name(p.sharding)},
+                    {"layout", p.layout.empty() ? json(nullptr) : json(p.layout)},
+                    {"etp", p.etp > 0 ? json(p.etp) : json(nullptr)}}},
                   {"training", {{"recompute", choice_name(c.recompute)}}},
                   // What was measured belongs to the plan it was measured with.
                   {"reference", nullptr}};

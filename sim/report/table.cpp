@@ -349,7 +349,8 @@ std::string suite_table(const SuiteOutcome& suite) {
     if (!m.value) continue;
     const bool share = m.name == "spearman";
     const auto text = [&](double v) { return share ? fmt::format("{:.3f}", v) : fmt::format("{:.2f} %", v); };
-    std::string line = fmt::format("  {} over {}{}: {}", m.name, m.rows, m.in_view ? " in view" : "", text(*m.value));
+    const std::string seen = m.in_view > 0 ? fmt::format(" ({} in view)", m.in_view) : "";
+    std::string line = fmt::format("  {} over {}{}: {}", m.name, m.rows, seen, text(*m.value));
     if (m.null_value) line += fmt::format(" (null model {})", text(*m.null_value));
     if (m.bound)
       line += fmt::format(", bound {}  {}", share ? fmt::format("{:g}", *m.bound) : fmt::format("{:g} %", *m.bound),

@@ -9,10 +9,12 @@
 #include <numeric>
 #include <set>
 
+#include "core/codec.hpp"
+
 namespace tw::report {
 namespace {
 using json = nlohmann::ordered_json;
-constexpr std::array<const char*, 3> kStreams{"device", "network", "host"};
+constexpr std::array<const char*, 3> kTracks{"device", "network", "host"};
 
 // Slices of one track may not overlap: transfers under way at the same time take a track each. Track of each span, and
 // the tracks' names by stage and number.
@@ -24,18 +26,89 @@ std::vector<size_t> tracks_of(const std::vector<Span>& spans, std::map<std::pair
   for (const size_t i : order) {
     const auto stream = static_cast<size_t>(spans[i].stream);
     size_t lane = 0;
-    const auto id = [&] { return stream + kStreams.size() * lane; };
+    const auto id = [&] { return stream + kTracks.size() * lane; };
     const double rounding_s = 1e-12;
     while (free_from[{spans[i].stage, id()}] > spans[i].begin_s + rounding_s) ++lane;
     free_from[{spans[i].stage, id()}] = spans[i].end_s;
     track[i] = id();
-    names[{spans[i].stage, id()}] = lane == 0 ? kStreams[stream] : fmt::format("{} {}", kStreams[stream], lane + 1);
+    names[{spans[i].stage, id()}] = lane == 0 ? kTracks[stream] : fmt::format("{} {}", kTracks[stream], lane + 1);
   }
   return track;
 }
+
+constexpr size_t kMostTasks = 50000;  // drawn: some 10 MB
+constexpr int kFirstTaskTrack = 1000;
+constexpr std::array<const char*, kStreams> kTaskTracks{"kernels",     "TP exchanges", "CP exchanges",
+                                                        "EP exchanges", "DP exchanges", "DP exchanges, outer"};
+
+bool is_visit(const Span& s) {
+  return s.stream == Span::Stream::device && s.flops > 0;
+}
+
+const VisitTrace* trace_of(const TraceDetail& d, const Span& s) {
+  const auto& list = s.visit.backward ? d.visits.backward : d.visits.forward;
+  const auto at = static_cast<size_t>(s.visit.chunk * d.stages + s.stage);
+  return is_visit(s) && s.visit.part == Part::whole && at < list.size() ? &list[at] : nullptr;
+}
+
+// Kernels and exchanges inside visits. Returns which visits they are drawn for.
+std::string add_tasks(json& events, const std::vector<Span>& spans, const TraceDetail& detail) {
+  size_t all = 0;
+  for (const Span& s : spans)
+    if (const VisitTrace* t = trace_of(detail, s)) all += t->tasks.size();
+  if (all == 0) return "none";
+  const bool every = all <= kMostTasks;
+  std::set<std::pair<int, int>> tracks;
+  for (const Span& s : spans) {
+    const VisitTrace* t = trace_of(detail, s);
+    if (t == nullptr || t->end_s <= 0 || (!every && s.visit.micro_batch > 0)) continue;
+    const double stretch = (s.end_s - s.begin_s) / t->end_s;
+    for (const VisitTask& task : t->tasks) {
+      const auto stream = static_cast<int>(task.task.stream);
+      const bool kernel = task.task.stream == Stream::compute;
+      const int track = kFirstTaskTrack + stream;
+      if (tracks.emplace(s.stage, stream).second)
+        events.push_back({{"name", "thread_name"},
+                          {"ph", "M"},
+                          {"pid", s.stage},
+                          {"tid", track},
+                          {"args", {{"name", kTaskTracks.at(static_cast<size_t>(stream))}}}});
+      json args = {{"micro_batch", s.visit.micro_batch}, {"chunk", s.visit.chunk}};
+      if (task.task.bytes > 0) args["payload_bytes"] = task.task.bytes;
+      // What is still under way when the kernels are done ends with the visit.
+      const double begin_s = s.begin_s + stretch * task.begin_s;
+      const double end_s = std::min(s.end_s, s.begin_s + stretch * task.end_s);
+      events.push_back({{"name", kernel ? choice_name(task.task.activity) : kTaskTracks.at(static_cast<size_t>(stream))},
+                        {"cat", kernel ? "kernel" : "exchange"},
+                        {"ph", "X"},
+                        {"ts", begin_s * 1e6},
+                        {"dur", std::max(0.0, end_s - begin_s) * 1e6},
+                        {"pid", s.stage},
+                        {"tid", track},
+                        {"args", args}});
+    }
+  }
+  return every ? "every visit" : "visits of the first micro-batch";
+}
+
+// Watts of a node as a counter, one value a component, to the end of the step.
+void add_power(json& events, const StepPower& power, int process) {
+  if (power.begin_s.empty()) return;
+  events.push_back(
+      {{"name", "process_name"}, {"ph", "M"}, {"pid", process}, {"args", {{"name", "power of a node"}}}});
+  const auto at = [&](double s, size_t piece) {
+    json args;
+    for (size_t k = 0; k < kStepPowerNames.size(); ++k)
+      args[std::string(kStepPowerNames[k])] = power.watts[piece][k];
+    events.push_back({{"name", "W"}, {"ph", "C"}, {"ts", s * 1e6}, {"pid", process}, {"args", args}});
+  };
+  for (size_t i = 0; i < power.begin_s.size(); ++i) at(power.begin_s[i], i);
+  at(power.end_s, power.begin_s.size() - 1);
+}
 }  // namespace
 
-std::string chrome_trace(const std::string& scenario, double step_s, std::vector<Span> spans) {
+std::string chrome_trace(const std::string& scenario, double step_s, std::vector<Span> spans,
+                         const TraceDetail& detail) {
   json events = json::array();
   std::set<int> stages;
   double last_s = 0;
@@ -69,7 +142,7 @@ std::string chrome_trace(const std::string& scenario, double step_s, std::vector
     if (s.flops > 0) args["flops"] = s.flops;
     const auto stream = static_cast<size_t>(s.stream);
     events.push_back({{"name", s.what},
-                      {"cat", kStreams.at(stream)},
+                      {"cat", kTracks.at(stream)},
                       {"ph", "X"},
                       {"ts", s.begin_s * 1e6},
                       {"dur", (s.end_s - s.begin_s) * 1e6},
@@ -77,9 +150,13 @@ std::string chrome_trace(const std::string& scenario, double step_s, std::vector
                       {"tid", tracks[i]},
                       {"args", args}});
   }
-  const json all = {{"traceEvents", events},
-                    {"displayTimeUnit", "ms"},
-                    {"otherData", {{"scenario", scenario}, {"step_s", step_s}, {"trainwatt", TW_VERSION}}}};
+  const std::string drawn = add_tasks(events, spans, detail);
+  add_power(events, detail.power, stages.empty() ? 0 : *stages.rbegin() + 1);
+  const json all = {
+      {"traceEvents", events},
+      {"displayTimeUnit", "ms"},
+      {"otherData",
+       {{"scenario", scenario}, {"step_s", step_s}, {"detail", drawn}, {"trainwatt", TW_VERSION}}}};
   return all.dump() + "\n";
 }
 

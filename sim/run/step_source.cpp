@@ -8,6 +8,16 @@ namespace {
 constexpr size_t kNoisyPipelineSteps = 8;  // simulated with noise; later steps draw one of them
 constexpr size_t kReplayedSteps = 4096;    // of long runs of single stages, the same
 constexpr uint64_t kExactDraws = 400000;
+constexpr double kExactVisits = 1e6;  // of stages by micro-batches of all replicas: some ten seconds
+
+// Noisy steps that are simulated before later ones draw from them. With every replica on its own (level 2) as many as
+// some seconds allow, else the few that a pool needs.
+size_t pool_size(const RunModel& model) {
+  if (model.replicas == 1) return kNoisyPipelineSteps;
+  const StepPlan& plan = model.step;
+  const double visits = 2.0 * plan.micro_batches * plan.chunks * plan.stages * model.replicas;
+  return std::max(kNoisyPipelineSteps, static_cast<size_t>(kExactVisits / visits));
+}
 
 double drawn_from(const std::vector<double>& values, uint64_t seed, uint64_t index) {
   auto stream = random_stream(seed, "replayed step", index);
@@ -50,7 +60,7 @@ double StepSource::pipelined(uint64_t index) {
                    model_.quiet.time_s);
   };
   if (own) {
-    if (index == pool.size() && (pool.size() < kNoisyPipelineSteps || model_.replicas > 1)) simulate_next();
+    if (index == pool.size() && pool.size() < pool_size(model_)) simulate_next();
     if (index < pool.size()) return pool[index];
   } else {
     while (pool.size() < kNoisyPipelineSteps) simulate_next();

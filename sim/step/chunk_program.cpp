@@ -182,6 +182,7 @@ TaskCost ChunkProgram::played(const TaskList& b) const {
   c.host_exchange_s = issued.host_exchange_s;
   c.flops = b.flops;
   c.launches = b.launches;
+  if (kept_ != nullptr) kept_->push_back({b.tasks, device, 1});
   return c;
 }
 
@@ -201,6 +202,7 @@ TaskCost ChunkProgram::layers(const ChunkShape& shape, bool backward, bool input
     const List& operations = layer(shape, l, backward);
     for (alike = 1; l + alike < shape.layers() && &layer(shape, l + alike, backward) == &operations;) ++alike;
     c += part(operations).repeated(alike);
+    if (kept_ != nullptr && !operations.empty()) kept_->back().repeats = alike;
   }
   if (shape.head && !backward) c += part(head_);
   if (shape.embedding && backward) c += part(embed_back_);

@@ -28,6 +28,14 @@ class ChunkProgram {
   // All visits of a chunk of this shape. `split`: the schedule runs the halves of backward apart.
   PassCost cost(const ChunkShape& shape, bool split);
 
+  // The lists of tasks that a visit is played from, the host far ahead (visit_trace.cpp).
+  struct Kept {
+    std::vector<Task> tasks;
+    Played played;
+    int repeats = 1;
+  };
+  std::vector<Kept> kept(const ChunkShape& shape, bool backward);
+
  private:
   using List = std::vector<TimedOperation>;
   TaskList list() const { return {in_.plan->cp, in_.software->scatter_beside_weights}; }
@@ -52,6 +60,7 @@ class ChunkProgram {
   };
   std::map<LayerKind, Lists> of_kind_;
   List embed_, embed_back_, head_, head_back_;
+  std::vector<Kept>* kept_ = nullptr;
 };
 
 }  // namespace tw

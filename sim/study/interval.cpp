@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "core/codec.hpp"
 #include "core/document.hpp"
@@ -17,6 +18,7 @@ namespace tw {
 namespace {
 
 constexpr const char* kTable = "models/accuracy/residuals.json";
+constexpr const char* kAnyWork = "any work";
 constexpr size_t kFewest = 8;        // rows that quantiles of 10 and 90 % can be read from
 constexpr double kNoticeable = 0.2;  // share of a step that names what bounds it beside compute
 
@@ -45,7 +47,7 @@ std::vector<Weighed> rows_like(const ResidualTable& table, const std::string& pa
   std::map<std::string, std::vector<double>> by_suite;
   for (const Residuals& r : table.residuals) {
     if (r.family != family || r.suite == without) continue;
-    const bool like = r.path == path || r.path.rfind(path + "/", 0) == 0;
+    const bool like = path == kAnyWork || r.path == path || r.path.rfind(path + "/", 0) == 0;
     if (like) by_suite[r.suite].insert(by_suite[r.suite].end(), r.log_ratios.begin(), r.log_ratios.end());
   }
   std::vector<Weighed> rows;
@@ -71,6 +73,25 @@ double quantile(const std::vector<Weighed>& rows, double q) {
     before += rows[i].weight;
   }
   return rows.back().log_ratio;
+}
+
+// Between the outermost tails of weighed rows.
+Interval between(const std::vector<Weighed>& rows, double predicted, const std::string& path) {
+  const double tail = 0.5 * (1 - kIntervalLevel);
+  return {kIntervalLevel, predicted * std::exp(quantile(rows, tail)), predicted * std::exp(quantile(rows, 1 - tail)),
+          path, rows.size()};
+}
+
+// Energy is power times time: where too few energies were measured, the errors of both, as far as they are independent.
+Interval product(const Interval& time, double time_s, const Interval& power, double watts, double joules) {
+  const auto logs = [](const Interval& i, double value) {
+    return std::pair{std::log(i.low / value), std::log(i.high / value)};
+  };
+  const auto [t0, t1] = logs(time, time_s);
+  const auto [p0, p1] = logs(power, watts);
+  const double middle = 0.5 * (t0 + t1 + p0 + p1), half = 0.5 * std::hypot(t1 - t0, p1 - p0);
+  return {kIntervalLevel, joules * std::exp(middle - half), joules * std::exp(middle + half),
+          time.path == power.path ? time.path : time.path + ", " + power.path, std::min(time.rows, power.rows)};
 }
 
 bool counts(const RowOutcome& r) {
@@ -121,11 +142,11 @@ std::optional<Interval> interval_of(const ResidualTable& table, const RunClass& 
     const auto rows = rows_like(table, path, family, without);
     // The coarsest class takes what there is.
     if (rows.size() < (path == paths.back() ? 2 : kFewest)) continue;
-    const double tail = 0.5 * (1 - kIntervalLevel);
-    return Interval{kIntervalLevel, predicted * std::exp(quantile(rows, tail)),
-                    predicted * std::exp(quantile(rows, 1 - tail)), path, rows.size()};
+    return between(rows, predicted, path);
   }
-  return std::nullopt;
+  // Other kinds of work say something about hosts, boards and fabrics: a wide interval, and a run that says so.
+  const auto rows = rows_like(table, kAnyWork, family, without);
+  return rows.size() < kFewest ? std::nullopt : std::optional(between(rows, predicted, kAnyWork));
 }
 
 const ResidualTable& residual_table() {
@@ -138,22 +159,35 @@ const ResidualTable& residual_table() {
 void add_intervals(Result& result, const Scenario& scenario, const ResidualTable& table) {
   if (table.residuals.empty() || !result.error.empty()) return;
   const RunClass run = placed(run_class(scenario, result), scenario.software.name, scenario.cluster.name, table);
-  bool unlike = false;
+  std::string never, other;  // measured; of other work alone
+  const auto name = [](std::string& list, const char* key) { list += (list.empty() ? "" : ", ") + std::string(key); };
   const auto add = [&](const char* key, Maybe value, const char* family) {
     if (!value || *value <= 0) return;
     const auto interval = interval_of(table, run, family, *value);
-    if (interval)
-      result.intervals[key] = *interval;
-    else
-      unlike = true;
+    if (interval) result.intervals[key] = *interval;
+    if (!interval || interval->path == kAnyWork) name(interval ? other : never, key);
   };
   add("step", result.step.time_s, "time");
   add("time_to_train", result.run.time_to_train_s.mean, "time");
   add("node_dc_w", result.power.mean, "power");
-  add("energy", result.energy.total_dc_j, "energy");
-  if (unlike)
+  if (const Maybe joules = result.energy.total_dc_j; joules && *joules > 0) {
+    const auto time = result.intervals.find("time_to_train"), power = result.intervals.find("node_dc_w");
+    const auto measured = interval_of(table, run, "energy", *joules);
+    if (measured && measured->rows >= kFewest && measured->path != kAnyWork)
+      result.intervals["energy"] = *measured;
+    else if (time != result.intervals.end() && power != result.intervals.end())
+      result.intervals["energy"] = product(time->second, *result.run.time_to_train_s.mean, power->second,
+                                           *result.power.mean, *joules);
+    else
+      name(never, "energy");
+  }
+  if (!other.empty())
+    result.warnings.push_back(fmt::format("{}: no run of {} work was measured; the interval is that of all other work",
+                                          other, run.work));
+  if (!never.empty())
     result.warnings.push_back(
-        fmt::format("no row like this was ever measured ({}): nobody knows how wrong this is", run.paths().front()));
+        fmt::format("{}: no row like this was ever measured ({}): nobody knows how wrong this is", never,
+                    run.paths().front()));
 }
 
 ResidualTable residuals_of(const std::vector<SuiteOutcome>& suites) {

@@ -55,15 +55,16 @@ std::string error_family(const std::string& unit);
 RunClass run_class(const Scenario& scenario, const Result& result);
 RunClass placed(RunClass run, const std::string& software, const std::string& cluster, const ResidualTable& table);
 
-// Around `predicted`; absent where no row like this was ever measured. Every suite weighs the same, however many rows
-// it has; `without` leaves one out.
+// Around `predicted`: from the finest class with enough rows, at last from rows of any work; absent where hardly any
+// row of the family was measured. Every suite weighs the same, however many rows it has; `without` leaves one out.
 std::optional<Interval> interval_of(const ResidualTable& table, const RunClass& run, const std::string& family,
                                     double predicted, const std::string& without = "");
 
 // The shipped table; empty where there is none.
 const ResidualTable& residual_table();
 
-// Fills result.intervals, and warns where no row like this was ever measured.
+// Fills result.intervals, that of an energy from those of time and power where few energies were measured; warns where
+// only other kinds of work were measured, or nothing was.
 void add_intervals(Result& result, const Scenario& scenario, const ResidualTable& table);
 
 // What the rows of these suites say, and the share of each suite's rows that lie within the interval made without it.

@@ -19,6 +19,7 @@
 #include "study/plan_estimate.hpp"
 #include "study/plan_limits.hpp"
 #include "study/result.hpp"
+#include "study/stage_splits.hpp"
 #include "topology/placement.hpp"
 
 namespace tw {
@@ -32,13 +33,6 @@ std::vector<int> divisors(int n) {
   for (int d = 1; d <= n; ++d)
     if (n % d == 0) list.push_back(d);
   return list;
-}
-
-// Layers divide into stages and chunks; where they do not into stages, with embedding and head counted as a layer each
-// (Megatron-Core's account_for_embedding_in_pipeline_split; the 405B proxies of reference/mlperf/dgxc_llama31.csv).
-bool even_chunks(int layers, int pp, int vp) {
-  if (layers % pp == 0) return layers % (pp * vp) == 0;
-  return (layers + 2) % (pp * vp) == 0;
 }
 
 bool same_plan(const Plan& a, const Plan& b) {
@@ -84,6 +78,7 @@ class Enumeration {
     std::vector<PlanCandidate> list;
     const Architecture& n = *s_.network;
     const int domain = s_.cluster.node.gpus;
+    const bool every = s_.plan.schedule != Schedule::one_f_one_b;
     for (const int nodes : nodes_)
       for (const int gbs : batches(nodes))
         for (const int tp : divisors(std::gcd(n.heads, nodes * domain)))
@@ -91,16 +86,27 @@ class Enumeration {
             for (int cp = 1; cp <= std::min(kMostContext, nodes * domain / tp / pp); cp *= 2)
               for (const int ep : n.experts > 0 ? divisors(n.experts) : std::vector<int>{1})
                 for (int mbs = 1; mbs <= std::min(kMostMicroBatch, gbs); mbs *= 2)
-                  for (const int vp : pp > 1 ? divisors(std::max(1, (n.layers + 2) / pp)) : std::vector<int>{1})
+                  for (const int vp : virtual_stages(n.layers, pp, every))
                     for (const Sharding sharding : sharding_) {
                       Plan p = s_.plan;
                       p.nodes = nodes, p.gbs = gbs, p.tp = tp, p.pp = pp, p.cp = cp, p.ep = ep, p.mbs = mbs, p.vp = vp;
                       p.sharding = sharding, p.dp = 0;
-                      if (!same_plan(p, s_.plan)) p.layout.clear(), p.etp = 0;
+                      const bool own = same_plan(p, s_.plan);
+                      own_seen_ = own_seen_ || own;
+                      if (!own) p.layout.clear(), p.etp = 0;
                       if (p.vp > 1 && p.schedule == Schedule::gpipe) continue;
                       ++out_.considered;
                       consider(p, list, too_large);
                     }
+    // The scenario's own sizes may be none of those above (a micro-batch of 3, chunks of its own): it is looked at, too.
+    if (const auto has = [](const auto& all, auto one) { return std::find(all.begin(), all.end(), one) != all.end(); };
+        !own_seen_ && has(nodes_, s_.plan.nodes) && has(batches(s_.plan.nodes), s_.plan.gbs) &&
+        has(sharding_, s_.plan.sharding)) {
+      Plan p = s_.plan;
+      p.dp = 0;
+      ++out_.considered;
+      consider(p, list, too_large);
+    }
     return list;
   }
 
@@ -124,7 +130,7 @@ class Enumeration {
     if (gpus % (p.tp * p.pp * p.cp) != 0 || p.gbs % (p.mbs * (gpus / (p.tp * p.pp * p.cp))) != 0)
       return leave_out("ranks or batch do not divide");
     const bool own = same_plan(p, s_.plan);
-    if (!own && !even_chunks(n.layers, p.pp, p.vp)) return leave_out("layers do not divide into stages and chunks");
+    if (!own && stages_too_uneven(n.layers, p.pp)) return leave_out("stages too uneven: fewer would be as fast");
     // Inside a node tensor parallelism does over NVLink what stages would do, without a bubble: pipelines are for what
     // spans nodes (Narayanan et al. 2021, takeaway 1).
     if (!own && !options_.space.unusual && p.pp > 1 && domain > 1 && gpus / p.pp < domain)
@@ -169,6 +175,7 @@ class Enumeration {
   Faults ignored_;
   Document document_;
   double memory_ = 0, capacity_ = 0;  // looked for; of the own plan
+  bool own_seen_ = false;
   std::vector<int> nodes_;
   std::vector<Sharding> sharding_;
 };
@@ -285,6 +292,9 @@ std::vector<std::string> overrides_of(const PlanCandidate& c) {
           fmt::format("/plan/mbs={}", p.mbs),
           fmt::format("/plan/gbs={}", p.gbs),
           "/plan/sharding=" + choice_name(p.sharding),
+          // Layout and the tensor parallelism of experts belong to the plan that they were written for.
+          p.layout.empty() ? "/plan/layout=null" : "/plan/layout=\"" + p.layout + "\"",
+          fmt::format("/plan/etp={}", p.etp),
           "/training/recompute=" + choice_name(c.recompute)};
 }
 

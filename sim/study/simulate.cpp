@@ -182,6 +182,8 @@ void warn_about(Result& r, const LoadedScenario& loaded, const PowerRun& power) 
   if (s.plan.nodes > 1 && noise.host_sigma <= 0 && noise.device_sigma <= 0 && noise.stalls_per_hour <= 0)
     r.warnings.push_back(
         fmt::format("{}: its hosts have no noise, so steps of many nodes come out too short", s.cluster.name));
+  if (noise.stalls_per_hour > 0 && noise.stall_mean.value() <= 0)
+    r.warnings.push_back(fmt::format("{}: stalls without a length (stall_mean) change nothing", s.cluster.name));
   if (*s.network_rule != s.cluster.fabric.network_rule &&
       !rule_defined(s.cluster.fabric.network_rule, s.cluster.fabric))
     r.warnings.push_back(fmt::format("network power by {}: the cluster's rule, {}, is undefined for this fabric",

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <set>
 #include <utility>
 
 namespace tw {
@@ -38,14 +39,15 @@ std::vector<double> ranks(const std::vector<double>& values) {
   return rank;
 }
 
-// The predicted rows of a quantity; where a suite has none, those that were in view.
-std::vector<const RowOutcome*> rows_of(const SuiteOutcome& out, const std::string& quantity) {
+// The rows of a quantity that nothing was fitted on, of one group if it is named. Those that were in view are held to
+// the bounds, too: calling a row so lets nothing slip.
+std::vector<const RowOutcome*> rows_of(const SuiteOutcome& out, const std::string& quantity,
+                                       const std::string& group = "") {
   std::vector<const RowOutcome*> rows;
-  for (const RowKind kind : {RowKind::predicted, RowKind::in_view}) {
-    for (const RowOutcome& r : out.rows)
-      if (r.row.kind == kind && r.row.counted && r.row.quantity == quantity && r.error_pct) rows.push_back(&r);
-    if (!rows.empty()) break;
-  }
+  for (const RowOutcome& r : out.rows)
+    if ((r.row.kind == RowKind::predicted || r.row.kind == RowKind::in_view) && r.row.counted &&
+        r.row.quantity == quantity && r.error_pct && (group.empty() || r.row.group == group))
+      rows.push_back(&r);
   return rows;
 }
 
@@ -54,7 +56,8 @@ MeanOutcome mean_of(const std::string& name, const std::vector<const RowOutcome*
   m.name = name;
   m.bound = bound;
   m.rows = rows.size();
-  m.in_view = !rows.empty() && rows.front()->row.kind == RowKind::in_view;
+  m.in_view = static_cast<size_t>(
+      std::count_if(rows.begin(), rows.end(), [](const RowOutcome* r) { return r->row.kind == RowKind::in_view; }));
   double sum = 0, null_sum = 0;
   bool null_known = !rows.empty();
   for (const RowOutcome* r : rows) {
@@ -155,13 +158,15 @@ void add_null_model(const Suite& suite, const std::vector<Outcome>& outcomes, Su
 
 std::vector<MeanOutcome> suite_means(const Suite& suite, const SuiteOutcome& out) {
   const std::vector<const RowOutcome*> steps = rows_of(out, "step_s"), runs = rows_of(out, "run_s");
-  std::map<std::string, std::vector<const RowOutcome*>> groups;
-  for (const RowOutcome* r : steps)
-    if (!r->row.group.empty()) groups[r->row.group].push_back(r);
+  std::set<std::string> groups;
+  for (const RowOutcome& r : out.rows)
+    if (!r.row.group.empty()) groups.insert(r.row.group);
   std::vector<MeanOutcome> means;
   if (!steps.empty() || suite.step_mape_bound_pct) means.push_back(mean_of("step_s", steps, suite.step_mape_bound_pct));
   if (!runs.empty() || suite.run_mape_bound_pct) means.push_back(mean_of("run_s", runs, suite.run_mape_bound_pct));
-  for (const auto& [group, rows] : groups) {
+  for (const std::string& group : groups) {
+    const auto rows = rows_of(out, "step_s", group);
+    if (rows.empty()) continue;
     const auto bound = suite.group_mape_bound_pct.find(group);
     means.push_back(
         mean_of(group, rows, bound == suite.group_mape_bound_pct.end() ? std::nullopt : Maybe(bound->second)));

@@ -46,7 +46,7 @@ struct MeanOutcome {
   size_t rows = 0;       // or choices
   Maybe null_value;      // of the null model
   bool high = false;     // high is good
-  bool in_view = false;  // over rows that were in view: the suite has no predicted ones
+  size_t in_view = 0;    // of these rows
   std::optional<bool> met() const;
   bool worse_than_known() const;
   static void describe(Outputs<MeanOutcome>& d);

@@ -32,3 +32,40 @@ TEST_CASE("slices of one track never overlap, every track has a name, FLOPs and 
     for (size_t i = 1; i < list.size(); ++i) CHECK(list[i].first >= list[i - 1].second - 1e-6);
   }
 }
+
+TEST_CASE("a trace shows the exchanges inside visits with their bytes, watts to the end, and ends with the step") {
+  std::vector<Span> spans(2);
+  spans[0] = {0, Span::Stream::device, 0, 0.010, {false, 0, 0}, "forward", 0, 5e12};
+  spans[1] = {0, Span::Stream::device, 0.010, 0.030, {true, 0, 0}, "backward", 0, 1e13};
+  report::TraceDetail detail;
+  VisitTask kernel, exchange;
+  kernel.task.activity = Activity::gemm_fp8, kernel.end_s = 0.004;
+  exchange.task.stream = Stream::tp, exchange.task.bytes = 3e6;
+  exchange.begin_s = 0.004, exchange.end_s = 0.006;  // the kernels after it are done at 5 ms
+  detail.visits.forward = {{{kernel, exchange}, 0.005}};
+  detail.visits.backward = detail.visits.forward;
+  detail.power.begin_s = {0, 0.01};
+  detail.power.watts = {{5000, 500, 0, 0, 300, 1000, 200}, {6000, 500, 0, 0, 300, 1000, 200}};
+  detail.power.end_s = 0.04;
+  const auto trace = nlohmann::json::parse(report::chrome_trace("toy", 0.04, spans, detail));
+  double last_us = 0, payload = 0, counter_us = 0;
+  int exchanges = 0;
+  for (const auto& e : trace["traceEvents"]) {
+    if (e["ph"] == "C") counter_us = e["ts"];
+    if (e["ph"] != "X") continue;
+    const double end_us = e["ts"].get<double>() + e["dur"].get<double>();
+    last_us = std::max(last_us, end_us);
+    if (e["cat"] != "exchange") continue;
+    ++exchanges;
+    payload += e["args"]["payload_bytes"].get<double>();
+    CHECK(e["name"] == "TP exchanges");
+    // Stretched to the visit's length, and inside it.
+    CHECK(e["ts"].get<double>() == Approx(exchanges == 1 ? 8000 : 10000 + 16000));
+    CHECK(end_us == Approx(exchanges == 1 ? 10000 : 30000));
+  }
+  CHECK(exchanges == 2);
+  CHECK(payload == 6e6);
+  CHECK(last_us == Approx(40000));
+  CHECK(counter_us == Approx(40000));
+  CHECK(trace["otherData"]["detail"] == "every visit");
+}

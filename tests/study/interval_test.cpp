@@ -59,21 +59,44 @@ TEST_CASE("an interval comes from the finest class that has rows enough") {
   CHECK(placed(dense("measured", "host"), "internlm-2023", "other", t).release == "new");
 }
 
-TEST_CASE("no row like this: no interval, and a warning") {
-  const ResidualTable t = toy();
+TEST_CASE("no row like this: the interval of all work, or none, and a warning that says which") {
+  ResidualTable t = toy();
   RunClass experts = dense("measured", "compute");
   experts.work = "experts";
-  CHECK_FALSE(interval_of(t, placed(experts, "nemo-25.04", "eos-h100", t), "time", 1));
+  const RunClass far = placed(experts, "nemo-25.04", "eos-h100", t);
+  const auto any = interval_of(t, far, "time", 1);
+  REQUIRE(any);
+  CHECK(any->path == "any work");
+  CHECK(any->rows == 42);
   CHECK_FALSE(interval_of(t, placed(dense("measured", "compute"), "nemo-25.04", "eos-h100", t), "power", 1));
   Faults faults;
   const LoadedScenario s = load_scenario("scenarios/mixtral-8x7b.json", {}, faults);
   REQUIRE(faults.empty());
   Result r;
   r.step.time_s = 1;
+  r.power.mean = 1;
   add_intervals(r, s.scenario, t);
-  CHECK(r.intervals.empty());
-  REQUIRE(r.warnings.size() == 1);
-  CHECK(r.warnings[0].find("no row like this was ever measured") == 0);
+  CHECK(r.intervals.size() == 1);
+  REQUIRE(r.warnings.size() == 2);
+  CHECK(r.warnings[0].find("step: no run of experts work was measured") == 0);
+  CHECK(r.warnings[1].find("node_dc_w: no row like this was ever measured") == 0);
+}
+
+TEST_CASE("an energy that was seldom measured has the errors of its time and of its power") {
+  ResidualTable t = toy();
+  t.residuals.push_back({"a", "power", "dense/measured/fitted/compute/seen", t.residuals[0].log_ratios});
+  t.residuals.push_back({"a", "energy", "dense/measured/fitted/compute/seen", {0.01}});
+  Faults faults;
+  const LoadedScenario s = load_scenario("scenarios/llama3.1-pretraining.json", {}, faults);
+  REQUIRE(faults.empty());
+  Result r;
+  r.step.time_s = 1;
+  r.run.time_to_train_s.mean = 100, r.power.mean = 5000, r.energy.total_dc_j = 4e6;
+  add_intervals(r, s.scenario, t);
+  CHECK(r.warnings.empty());
+  const auto log_width = [](const tw::Interval& i) { return std::log(i.high / i.low); };
+  CHECK(log_width(r.intervals.at("energy")) ==
+        Approx(std::hypot(log_width(r.intervals.at("time_to_train")), log_width(r.intervals.at("node_dc_w")))));
 }
 
 TEST_CASE("a suite weighs the same, however many rows it has") {

@@ -5,6 +5,7 @@
 #include "simulated.hpp"
 #include "study/plan_estimate.hpp"
 #include "study/plan_search.hpp"
+#include "study/stage_splits.hpp"
 #include "topology/placement.hpp"
 
 using namespace tw;
@@ -145,4 +146,38 @@ TEST_CASE("plans: a limit prunes first, what fell is counted, and the batch foll
   }
   // Few simulations are spent on plans that break the limit.
   CHECK(s.beyond.size() <= 6);
+}
+
+TEST_CASE("plans: stages that layers do not divide into are searched, unless fewer would be as fast") {
+  using List = std::vector<int>;
+  CHECK(virtual_stages(80, 8, false) == List{1, 2, 5, 10});
+  CHECK(virtual_stages(80, 2, false) == List{1, 2, 4, 5, 8, 10, 20, 40});
+  // 126 layers and two places for embedding and head, over 8 chunks of 16.
+  const List of_405b = virtual_stages(126, 2, false);
+  CHECK(std::find(of_405b.begin(), of_405b.end(), 4) != of_405b.end());
+  CHECK(virtual_stages(61, 8, false) == List{1, 2, 3, 4, 5, 6, 7});
+  CHECK(virtual_stages(80, 16, true) == List{1, 2, 3, 4, 5});
+  CHECK(virtual_stages(6, 1, false) == List{1});
+  CHECK_FALSE(stages_too_uneven(61, 8));
+  CHECK(stages_too_uneven(80, 64));  // 2 layers at most, as with 40 stages
+  CHECK(stages_too_uneven(4, 8));
+  CHECK_FALSE(stages_too_uneven(126, 64));
+
+  const std::vector<std::string> set{
+      "/network=models/networks/llama3.1-70b.json", "/network/layers=78",
+      R"(/plan={"nodes": 8, "tp": 8, "pp": 4, "gbs": 128, "sharding": "zero1", "layout": "20|20|20|18"})"};
+  PlanSearchOptions o;
+  o.most_simulated = 6;
+  o.jobs = 2;
+  const PlanSearch s = searched(kLlama, o, set);
+  CHECK(place_of_own(s).first >= 1);
+  size_t uneven = 0;
+  for (const PlanAnswer& a : s.answers) {
+    uneven += 78 % a.candidate.plan.pp != 0 ? 1 : 0;
+    INFO(a.beyond);
+    CHECK(a.candidate.plan.layout.empty() != a.candidate.own);
+  }
+  for (const PlanAnswer& a : s.beyond) CHECK(a.beyond.find("layout") == std::string::npos);
+  CHECK(s.left_out.count("layers do not divide into stages and chunks") == 0);
+  CHECK(uneven >= 1);
 }

@@ -1,4 +1,5 @@
 // An answer that does not react to an input it should react to is a bug; one that reacts the wrong way too.
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "study/simulated.hpp"
@@ -158,4 +159,25 @@ TEST_CASE("kernel tables follow another peak or memory bandwidth, and the result
   const Result same = result(k8, {at + "memory_bandwidth=3.35 TB/s"});
   CHECK(*same.step.time_s == *base.step.time_s);
   CHECK_FALSE(says(same));
+}
+
+TEST_CASE("stalls that have no length say that they change nothing") {
+  const auto warned = [](const std::vector<std::string>& set) {
+    const auto warnings = result(kLlama, set).warnings;
+    return std::any_of(warnings.begin(), warnings.end(),
+                       [](const std::string& w) { return w.find("stalls without a length") != std::string::npos; });
+  };
+  const std::string rate = "/cluster/hosts/noise/stalls_per_hour=483";
+  CHECK(warned({rate}));
+  CHECK_FALSE(warned({rate, "/cluster/hosts/noise/stall_mean=50 ms"}));
+  CHECK_FALSE(warned({}));
+}
+
+TEST_CASE("with every replica on its own, a long run simulates so many noisy steps and draws the rest from them") {
+  const std::vector<std::string> set{
+      "/network=models/networks/llama3.1-70b.json", R"(/run={"steps": 100000})",
+      R"(/plan={"nodes": 8, "tp": 4, "pp": 4, "vp": 5, "cp": 2, "gbs": 128, "sharding": "zero1"})"};
+  SimulationOptions every;
+  every.level = 2;  // all of them would be half a billion visits
+  CHECK(*result(kLlama, set, every).step.time_s == Approx(*result(kLlama, set).step.time_s).epsilon(0.01));
 }

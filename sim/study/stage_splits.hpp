@@ -1,0 +1,19 @@
+// Ways to cut a network's layers into pipeline stages that are worth a look.
+#pragma once
+
+#include <vector>
+
+namespace tw {
+
+// Whether stages differ so much that fewer of them would be as fast: the busiest holds more than a quarter above the
+// mean (layers_of_chunks; more stages than layers, too).
+bool stages_too_uneven(int layers, int pp);
+
+// Numbers of virtual stages (chunks of a stage) with `pp` stages, rising. Those that make chunks alike, embedding and
+// head counted as a layer each where layers alone do not divide (Megatron-Core's
+// account_for_embedding_in_pipeline_split; the 405B proxies of reference/mlperf/dgxc_llama31.csv); where no number
+// does, all that leave no chunk without a layer: the stages then differ by one layer. `every`: all of them in any case,
+// for schedules that ask for a number of their own.
+std::vector<int> virtual_stages(int layers, int pp, bool every);
+
+}  // namespace tw

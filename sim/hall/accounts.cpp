@@ -85,8 +85,8 @@ void Accounts::pass(double now_s, double dt_s, const std::vector<Load>& loads, c
   }
   for (const double w : left_w) idle_network_w += w;
   const double own_w = f.idle_w + idle_loss_w + idle_network_w, cool_w = own_w * cooling_rate;
-  put(idle_, f.idle_w, idle_loss_w, idle_network_w, cool_w, load_w > 0 ? (own_w + cool_w) / load_w : 1, taken_w, stored_w,
-      dt_s, water_l);
+  put(idle_, f.idle_w, idle_loss_w, idle_network_w, cool_w, load_w > 0 ? (own_w + cool_w) / load_w : 1, taken_w,
+      stored_w, dt_s, water_l);
   nodes_.add(f.jobs_w * dt_s), idle_nodes_.add(f.idle_w * dt_s);
   loss_.add((f.loss_w + taken_w - stored_w) * dt_s);
   network_.add(f.network_w * dt_s), cooling_.add(f.cooling_w * dt_s), stored_.add(stored_w * dt_s);
@@ -135,7 +135,8 @@ void Accounts::close(HallOutcome& out) const {
   out.peak_w = peak_w_;
   out.mean_w = out.end_s > 0 ? out.feed_j / out.end_s : 0;
   if (base_.value() > 0) out.pue = (out.feed_j - out.energy.stored_j) / base_.value();
-  if (it_.value() > 0 && plan_->cooling.water_l_per_kwh > 0) out.wue_l_per_kwh = out.water_l / (it_.value() / kJoulesPerKwh);
+  if (it_.value() > 0 && plan_->cooling.water_l_per_kwh > 0)
+    out.wue_l_per_kwh = out.water_l / (it_.value() / kJoulesPerKwh);
 }
 
 std::vector<double> demand_by_month(const std::vector<Moment>& power, double end_s) {

@@ -53,8 +53,8 @@ class Accounts {
   const HallPlan* plan_;
   std::vector<Book> jobs_;
   Book idle_;
-  Sum nodes_, idle_nodes_, loss_, network_, cooling_, stored_, feed_, kg_, money_, water_, base_, it_, above_s_, above_j_,
-      given_, taken_;
+  Sum nodes_, idle_nodes_, loss_, network_, cooling_, stored_, feed_, kg_, money_, water_, base_, it_, above_s_,
+      above_j_, given_, taken_;
   double peak_w_ = 0, now_kg_per_j_ = 0, now_price_ = 0;
 };
 

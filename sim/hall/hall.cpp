@@ -206,7 +206,8 @@ class Clock {
         if (s_.job(j).cluster == static_cast<int>(c)) here.push_back(j), nodes.push_back(&s_.now(j).nodes);
       const Cluster& cluster = plan_.clusters[c];
       if (here.empty() || !(cluster.network_w > 0)) continue;
-      const auto shares = plan_.network_shares ? plan_.network_shares(static_cast<int>(c), nodes) : std::vector<double>{};
+      const auto shares =
+          plan_.network_shares ? plan_.network_shares(static_cast<int>(c), nodes) : std::vector<double>{};
       for (size_t i = 0; i < here.size(); ++i)
         s_.now(here[i]).network_w =
             plan_.network_shares ? shares[i] : cluster.network_w * s_.job(here[i]).nodes / cluster.nodes;
@@ -251,13 +252,25 @@ class Clock {
 
   void note_moment(const std::vector<Load>& loads, double taken_w, double limit_w) {
     const Flow f = flow_of(plan_, loads, plan_.outside_c.at(now_s_));
-    Moment m{now_s_,    f.jobs_w, f.idle_w, f.loss_w, f.network_w, f.cooling_w, taken_w, f.load_w() + taken_w, limit_w,
-             battery_ ? battery_->charge_j() : 0, static_cast<int>(s_.waiting.size()), static_cast<int>(s_.running.size())};
+    Moment m{now_s_,
+             f.jobs_w,
+             f.idle_w,
+             f.loss_w,
+             f.network_w,
+             f.cooling_w,
+             taken_w,
+             f.load_w() + taken_w,
+             limit_w,
+             battery_ ? battery_->charge_j() : 0,
+             static_cast<int>(s_.waiting.size()),
+             static_cast<int>(s_.running.size())};
     if (!out_.power.empty()) {
       const Moment& last = out_.power.back();
-      if (last.time_s == m.time_s) out_.power.pop_back();
-      else if (last.jobs_w == m.jobs_w && last.idle_w == m.idle_w && last.cooling_w == m.cooling_w && last.limit_w == m.limit_w &&
-               last.feed_w == m.feed_w && last.waiting == m.waiting && last.running == m.running)
+      if (last.time_s == m.time_s)
+        out_.power.pop_back();
+      else if (last.jobs_w == m.jobs_w && last.idle_w == m.idle_w && last.cooling_w == m.cooling_w &&
+               last.limit_w == m.limit_w && last.feed_w == m.feed_w && last.waiting == m.waiting &&
+               last.running == m.running)
         return;
     }
     out_.power.push_back(m);
@@ -288,7 +301,8 @@ class Clock {
         draw_failure(e.cluster, e.node, now_s_);
       }
     }
-    for (; !coming_.empty() && s_.job(coming_.back()).arrival_s <= now_s_; coming_.pop_back()) s_.enqueue(coming_.back());
+    for (; !coming_.empty() && s_.job(coming_.back()).arrival_s <= now_s_; coming_.pop_back())
+      s_.enqueue(coming_.back());
   }
 
   HallOutcome finish() {
@@ -305,7 +319,10 @@ class Clock {
     for (int j = 0; j < static_cast<int>(plan_.jobs.size()); ++j) {
       JobOutcome& o = outcome(j);
       const JobState state = s_.now(j).state;
-      o.state = state == JobState::done ? "finished" : state == JobState::on ? "running" : state == JobState::waiting ? "waiting" : "to come";
+      o.state = state == JobState::done      ? "finished"
+                : state == JobState::on      ? "running"
+                : state == JobState::waiting ? "waiting"
+                                             : "to come";
       o.useful_node_s = s_.now(j).progress_s * o.nodes;
       if (s_.job(j).deadline_s < kNever) o.in_time = o.end_s && *o.end_s <= s_.job(j).deadline_s;
       useful += o.useful_node_s;
@@ -351,8 +368,8 @@ void check_hall(const HallPlan& plan) {
                                    cluster.name, most, cluster.spares > 0 ? " beside its spares" : ""));
     std::vector<Load> alone = idle;
     Load& load = alone[static_cast<size_t>(job.cluster)];
-    const double node_w = std::max((plan.cap ? job.points.back() : job.points.front()).node_w,
-                                   job.start_up_s > 0 ? job.start_up_w : 0.0);
+    const double node_w =
+        std::max((plan.cap ? job.points.back() : job.points.front()).node_w, job.start_up_s > 0 ? job.start_up_w : 0.0);
     load.idle_w -= job.nodes * cluster.idle_w;
     load.jobs_w += job.nodes * node_w;
     const double alone_w = flow_of(plan, alone, coldest_c).load_w();

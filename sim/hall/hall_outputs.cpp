@@ -5,10 +5,13 @@ namespace tw::hall {
 
 void Joules::describe(Outputs<Joules>& d) {
   d.output("nodes_j", &Joules::nodes_j, "J", "nodes that hold jobs, DC");
-  d.output("idle_j", &Joules::idle_j, "J", "of the hall: nodes that are on without a job, DC; of a job: its share of all that idle nodes take from the feed, by node-seconds");
+  d.output("idle_j", &Joules::idle_j, "J",
+           "of the hall: nodes that are on without a job, DC; of a job: its share of all that idle nodes take from the "
+           "feed, by node-seconds");
   d.output("loss_j", &Joules::loss_j, "J", "rectifiers, stages above them and battery, in proportion to DC watts");
   d.output("network_j", &Joules::network_j, "J", "switches; of a job: by the cluster's network rule");
-  d.output("cooling_j", &Joules::cooling_j, "J", "cooling and the rest of the building, in proportion to what is cooled");
+  d.output("cooling_j", &Joules::cooling_j, "J",
+           "cooling and the rest of the building, in proportion to what is cooled");
   d.output("stored_j", &Joules::stored_j, "J", "in the battery at the end less at the beginning");
 }
 
@@ -23,7 +26,9 @@ void JobOutcome::describe(Outputs<JobOutcome>& d) {
   d.output("start_s", &JobOutcome::start_s, "s", "its first start; null: none");
   d.output("end_s", &JobOutcome::end_s, "s", "its end; null: not inside the hall's time");
   d.output("wait_s", &JobOutcome::wait_s, "s", "waiting, before its first start and after");
-  d.output("wait_by_s", &JobOutcome::wait_by_s, "s", "the same by reason: nodes, placement, power, queue (behind another), carbon, price, failure, paused, outage");
+  d.output(
+      "wait_by_s", &JobOutcome::wait_by_s, "s",
+      "the same by reason: nodes, placement, power, queue (behind another), carbon, price, failure, paused, outage");
   d.output("run_s", &JobOutcome::run_s, "s", "on nodes");
   d.output("capped_s", &JobOutcome::capped_s, "s", "of it under a cap");
   d.output("lost_s", &JobOutcome::lost_s, "s", "work lost to failures, at full speed");
@@ -34,13 +39,16 @@ void JobOutcome::describe(Outputs<JobOutcome>& d) {
   d.output("energy_j", &JobOutcome::energy_j, "J", "at the feed, all shares; the jobs add up to the meter");
   d.output("network_share", &JobOutcome::network_share, "1", "of the switches in its energy");
   d.output("kg_co2e", &JobOutcome::kg_co2e, "kg", "of its energy, hour by hour");
-  d.output("embodied_kg_co2e", &JobOutcome::embodied_kg_co2e, "kg", "its node-seconds of what making the hardware emitted; null without a sourced value");
+  d.output("embodied_kg_co2e", &JobOutcome::embodied_kg_co2e, "kg",
+           "its node-seconds of what making the hardware emitted; null without a sourced value");
   d.output("water_l", &JobOutcome::water_l, "l", "its share of the water, by energy");
   d.output("cost_energy", &JobOutcome::cost_energy, "", "of its energy, in the site's currency; null without a price");
   d.output("cost_demand", &JobOutcome::cost_demand, "", "its share of the demand charge, by energy; null without one");
-  d.output("cost_capital", &JobOutcome::cost_capital, "", "its node-seconds of nodes and switches; null without prices");
+  d.output("cost_capital", &JobOutcome::cost_capital, "",
+           "its node-seconds of nodes and switches; null without prices");
   d.output("cost", &JobOutcome::cost, "", "all that is known of these; null when none is");
-  d.output("cost_per_million_tokens", &JobOutcome::cost_per_million_tokens, "", "cost over tokens; null before its end or without tokens");
+  d.output("cost_per_million_tokens", &JobOutcome::cost_per_million_tokens, "",
+           "cost over tokens; null before its end or without tokens");
   d.output("kwh_per_million_tokens", &JobOutcome::kwh_per_million_tokens, "kWh", "energy over tokens; null as above");
   d.output("tokens", &JobOutcome::tokens, "1", "that it trains on; 0: not known");
   d.output("node_s", &JobOutcome::node_s, "s", "nodes times time held");
@@ -65,14 +73,17 @@ void HallOutcome::describe(Outputs<HallOutcome>& d) {
   d.output("node_failures", &HallOutcome::node_failures, "1", "nodes that failed").whole();
   d.output("pue", &HallOutcome::pue, "1", "feed over the base that the site states its PUE on; null without any");
   d.output("water_l", &HallOutcome::water_l, "l", "water");
-  d.output("wue_l_per_kwh", &HallOutcome::wue_l_per_kwh, "l/kWh", "water over energy of nodes and switches; null when not given");
+  d.output("wue_l_per_kwh", &HallOutcome::wue_l_per_kwh, "l/kWh",
+           "water over energy of nodes and switches; null when not given");
   d.output("kg_co2e", &HallOutcome::kg_co2e, "kg", "of the feed's energy, hour by hour");
-  d.output("embodied_kg_co2e", &HallOutcome::embodied_kg_co2e, "kg", "of the hardware, its part of the life; null without a sourced value");
+  d.output("embodied_kg_co2e", &HallOutcome::embodied_kg_co2e, "kg",
+           "of the hardware, its part of the life; null without a sourced value");
   d.output("cost_energy", &HallOutcome::cost_energy, "", "in the site's currency; null without a price");
   d.output("demand_w", &HallOutcome::demand_w, "W", "highest mean of a quarter of an hour");
   d.output("demand_by_month_w", &HallOutcome::demand_by_month_w, "W", "the same in each 30 days");
   d.output("cost_demand", &HallOutcome::cost_demand, "", "demand charge; null without one");
-  d.output("cost_capital", &HallOutcome::cost_capital, "", "nodes and switches, their part of the life; null without prices");
+  d.output("cost_capital", &HallOutcome::cost_capital, "",
+           "nodes and switches, their part of the life; null without prices");
   d.output("battery_given_j", &HallOutcome::battery_given_j, "J", "by the battery");
   d.output("battery_taken_j", &HallOutcome::battery_taken_j, "J", "by the battery");
   d.output("battery_charge_j", &HallOutcome::battery_charge_j, "J", "at the end; null without one");

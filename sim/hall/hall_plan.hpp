@@ -28,25 +28,26 @@ struct Job {
   std::string kind;  // the entry of the hall's file that it comes from
   int cluster = 0, nodes = 1;
   double arrival_s = 0;
-  int priority = 0;      // higher goes first and is capped last
+  int priority = 0;  // higher goes first and is capped last
   double deadline_s = kNever;
-  double work_s = 0;     // at the first point, without start-up and checkpoints
-  double start_up_s = 0; // before any work, and again after a failure or a pause
-  double start_up_w = 0; // of a node meanwhile
+  double work_s = 0;                     // at the first point, without start-up and checkpoints
+  double start_up_s = 0;                 // before any work, and again after a failure or a pause
+  double start_up_w = 0;                 // of a node meanwhile
   double checkpoint_s = 0, write_s = 0;  // work between two, time of one; 0: none
   std::vector<CapPoint> points;          // falling watts; the first is without a cap
-  double carbon_below = kNever, price_below = kNever;  // it waits for them, kg/J and money/J, until the deadline presses
+  double carbon_below = kNever,
+         price_below = kNever;  // it waits for them, kg/J and money/J, until the deadline presses
   double tokens = 0;
 };
 
 struct Cluster {
   std::string name;
   int nodes = 0;
-  int spares = 0;         // kept for jobs that a failure has stopped
-  std::vector<int> unit;  // of each node; empty: one unit
-  double idle_w = 0;      // DC of a node that is on and has no job
-  double network_w = 0;   // of all its switches
-  LossLaw rectifiers;     // of all its buses together
+  int spares = 0;                 // kept for jobs that a failure has stopped
+  std::vector<int> unit;          // of each node; empty: one unit
+  double idle_w = 0;              // DC of a node that is on and has no job
+  double network_w = 0;           // of all its switches
+  LossLaw rectifiers;             // of all its buses together
   std::vector<LossLaw> upstream;  // PDU, UPS ...: all units of a stage together, from the buses up
   double node_mtbf_s = kNever, repair_s = 0;
   int switches = 0;
@@ -77,15 +78,15 @@ struct HallPlan {
   std::vector<Job> jobs;
   Queue queue = Queue::first_come;
   Placing placing = Placing::packed;
-  StepSeries limit_w{kNever};  // at the feed
-  bool cap = false, pause = false;  // what may be done to keep it beside waiting
+  StepSeries limit_w{kNever};          // at the feed
+  bool cap = false, pause = false;     // what may be done to keep it beside waiting
   std::optional<BatteryType> battery;  // at the feed; its shave_above_w is the limit
   Cooling cooling;
   StepSeries outside_c{20}, carbon_kg_per_j{0}, price_per_j{0};
   std::vector<Window> maintenance;
-  std::vector<Outage> outages;  // of the feed
-  double end_s = kNever;        // the hall is looked at until then; else until its last job ends
-  NetworkShares network_shares; // absent: by nodes
+  std::vector<Outage> outages;   // of the feed
+  double end_s = kNever;         // the hall is looked at until then; else until its last job ends
+  NetworkShares network_shares;  // absent: by nodes
 };
 
 }  // namespace tw::hall

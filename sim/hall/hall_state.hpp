@@ -14,15 +14,15 @@ enum class JobState { coming, waiting, on, done };
 
 struct JobNow {
   JobState state = JobState::coming;
-  double progress_s = 0;       // of its work
-  double start_left_s = 0;     // of its start-up
-  size_t point = 0;            // of its caps
-  bool stopping = false;       // gives its nodes back at its next checkpoint
-  bool was_stopped = false;    // by a failure: it may have spares
+  double progress_s = 0;     // of its work
+  double start_left_s = 0;   // of its start-up
+  size_t point = 0;          // of its caps
+  bool stopping = false;     // gives its nodes back at its next checkpoint
+  bool was_stopped = false;  // by a failure: it may have spares
   std::vector<int> nodes;
   double network_w = 0;
-  double since_s = 0;          // of the present stay, or of the wait
-  std::string why = "nodes";   // it waits
+  double since_s = 0;         // of the present stay, or of the wait
+  std::string why = "nodes";  // it waits
 };
 
 class HallState {
@@ -44,8 +44,8 @@ class HallState {
   double node_w(int j) const { return node_w(j, now(j).point); }
   // Seconds of work done in one of time, checkpoints included.
   double rate(int j, size_t point) const;
-  double left_s(int j) const;        // until it is done, at its present cap
-  double expected_s(int j) const;    // the same from a start without a cap
+  double left_s(int j) const;      // until it is done, at its present cap
+  double expected_s(int j) const;  // the same from a start without a cap
   double to_checkpoint_s(int j) const;
   std::vector<Load> loads() const;
   double load_w() const;  // at the feed, without the battery

@@ -140,7 +140,8 @@ TEST_CASE("a pause waits for the next checkpoint and costs a start-up, no work")
   CHECK(out.jobs[0].lost_s == 0);
 }
 
-TEST_CASE("an outage is ridden through as long as the battery carries the hall; then work since the checkpoint is lost") {
+TEST_CASE(
+    "an outage is ridden through as long as the battery carries the hall; then work since the checkpoint is lost") {
   Job job = plain_job("a", 2, 0, 100, 1000);
   job.checkpoint_s = 20;
   HallPlan plan = plan_of(2, {job});

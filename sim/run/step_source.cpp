@@ -20,7 +20,7 @@ StepSource::StepSource(const RunModel& model, network::Engine& engine, const Ser
     : model_(model), engine_(engine), series_(series) {
   const StepPlan& plan = model.step;
   if (plan.meet_every_visit)
-    for (const Interval& i : model.quiet.intervals) noises_.push_back(noise_of(plan.noise, i, plan.nodes_per_member));
+    for (const IssuedWork& i : model.quiet.intervals) noises_.push_back(noise_of(plan.noise, i, plan.nodes_per_member));
   else
     noises_ = {noise_of(plan.noise, model.quiet.intervals, plan.nodes_per_member)};
   const uint64_t draws = std::max<uint64_t>(1, noises_.size());

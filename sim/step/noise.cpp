@@ -122,7 +122,7 @@ double variance(double sigma, double length_s) {
 
 // Stalls that outlast the host's lead. A stall of exponential length m outlasts a lead of L with probability
 // exp(-L / m), and what is left of it is exponential again; the lead grows evenly over the interval.
-double stalls_of(const HostNoise& profile, const Interval& i, double nodes_per_member) {
+double stalls_of(const HostNoise& profile, const IssuedWork& i, double nodes_per_member) {
   const double m = profile.stall_mean.value();
   if (m <= 0) return 0;
   const double growth = std::max(0.0, i.device_s - i.host_s) / m;
@@ -133,15 +133,15 @@ double stalls_of(const HostNoise& profile, const Interval& i, double nodes_per_m
 
 }  // namespace
 
-MemberNoise noise_of(const HostNoise& profile, const Interval& interval, double nodes_per_member) {
-  return noise_of(profile, std::vector<Interval>{interval}, nodes_per_member);
+MemberNoise noise_of(const HostNoise& profile, const IssuedWork& interval, double nodes_per_member) {
+  return noise_of(profile, std::vector<IssuedWork>{interval}, nodes_per_member);
 }
 
-MemberNoise noise_of(const HostNoise& profile, const std::vector<Interval>& intervals, double nodes_per_member) {
+MemberNoise noise_of(const HostNoise& profile, const std::vector<IssuedWork>& intervals, double nodes_per_member) {
   MemberNoise n;
   n.stall_mean_s = profile.stall_mean.value();
   double device_s = 0, host_s = 0;
-  for (const Interval& i : intervals) {
+  for (const IssuedWork& i : intervals) {
     device_s += i.device_s;
     // Where the host is late its own noise shows.
     if (i.host_s > i.device_s + i.lead_s) host_s += i.host_s;

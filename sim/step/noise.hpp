@@ -32,15 +32,15 @@ double draw_member(const MemberNoise& noise, SplitMix64& stream);
 
 // Work between two places where members may meet: the device needs device_s, the host issues it in host_s, and was
 // lead_s ahead of the device when it began.
-struct Interval {
+struct IssuedWork {
   double device_s = 0, host_s = 0, lead_s = 0;
 };
 
 // Noise of one member over an interval, on a node with `profile` noise. The bound side carries the noise. Stalls hit
 // the host, and count where they outlast its lead, which grows while it issues faster than the device works: meetings
 // are queued on the device and stop no host. `nodes_per_member` may be below 1 (several replicas on a node).
-MemberNoise noise_of(const HostNoise& profile, const Interval& interval, double nodes_per_member);
+MemberNoise noise_of(const HostNoise& profile, const IssuedWork& interval, double nodes_per_member);
 // The same over several intervals at whose end alone members meet.
-MemberNoise noise_of(const HostNoise& profile, const std::vector<Interval>& intervals, double nodes_per_member);
+MemberNoise noise_of(const HostNoise& profile, const std::vector<IssuedWork>& intervals, double nodes_per_member);
 
 }  // namespace tw

@@ -92,7 +92,7 @@ void StepSimulation::compute(int stage, int replica, double now) {
   const double host_begin = w.host_free_s, host_end = host_begin + c.host_s;
   const double end = std::max(now + c.device_s(), host_begin + c.from_host());
   span(stage, replica, Span::Stream::host, std::max(host_begin, begin_s_), host_end, v, "issue");
-  const Interval interval{c.device_s(), c.host_s, now - host_begin};
+  const IssuedWork interval{c.device_s(), c.host_s, now - host_begin};
   w.intervals.push_back(interval);
   double jitter = 0;
   if (plan_.meet_every_visit) {

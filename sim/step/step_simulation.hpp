@@ -30,7 +30,7 @@ struct Worker {
   Breakdown charged;
   ActivityTimes activity;
   Stretch forward, backward;
-  std::vector<Interval> intervals;
+  std::vector<IssuedWork> intervals;
   double done_s = 0;
 };
 

@@ -37,7 +37,6 @@ Command collective_command();
 Command timeline_command();
 Command calibrate_command();
 Command sweep_command();
-Command hall_command();
 Command merge_command();
 Command plan_command();
 Command compare_command();

@@ -6,6 +6,8 @@
 
 namespace tw::cli {
 
+Command hall_command();
+
 const std::vector<Command>& commands() {
   static const std::vector<Command> table{
       run_command(),        check_command(),    validate_command(),  topology_command(),

@@ -14,6 +14,11 @@
 
 namespace tw::hall {
 
+// A number of a node, job or cluster as an index.
+constexpr size_t at(int i) {
+  return static_cast<size_t>(i);
+}
+
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // A job under one limit of its boards: how much longer its work takes, and what a node then draws.

@@ -4,14 +4,6 @@
 #include <numeric>
 
 namespace tw::hall {
-namespace {
-
-size_t at(int i) {
-  return static_cast<size_t>(i);
-}
-
-}  // namespace
-
 NodePool::NodePool(const Cluster& cluster, Placing placing, std::vector<Window> maintenance)
     : cluster_(&cluster),
       placing_(placing),

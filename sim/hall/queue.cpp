@@ -9,10 +9,6 @@ namespace {
 
 constexpr double kHair = 1e-9;  // a load at the limit is not beyond it
 
-size_t at(int i) {
-  return static_cast<size_t>(i);
-}
-
 bool fits(const HallState& s, const std::vector<Load>& loads, double limit_w) {
   return flow_of(s.plan, loads, s.plan.outside_c.at(s.now_s)).load_w() <= limit_w * (1 + kHair);
 }

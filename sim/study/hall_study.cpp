@@ -176,20 +176,51 @@ std::map<std::string, Spread> spreads_of(const std::vector<hall::HallOutcome>& r
   return all;
 }
 
-// A rule of shares that needs the whole cluster's switches; asked once for each set of jobs.
-hall::NetworkShares shares_by_rule(const LoadedHall& loaded, std::vector<Fabric> fabrics) {
-  const auto kept = std::make_shared<const std::vector<Fabric>>(std::move(fabrics));
-  const hall::HallInput* const in = &loaded.input;
-  return [kept, in](int cluster, const std::vector<const std::vector<int>*>& nodes) {
-    const Fabric& fabric = (*kept)[at(cluster)];
-    std::vector<NetworkJob> jobs;
-    for (const std::vector<int>* list : nodes) jobs.push_back({*list, {}});
-    std::vector<double> watts;
-    const auto shares = apportion(*in->clusters[at(cluster)].network_rule, fabric, jobs).value();
-    for (const std::vector<SwitchShare>& one : shares) watts.push_back(network_power_w(fabric, one));
-    return watts;
-  };
-}
+// Above so many switches times jobs, asking for all jobs at every start takes seconds in all: each is then asked for by
+// itself, once for each set of nodes, and scaled down where jobs that share switches would pay more than there is.
+constexpr size_t kSharedSwitches = 20000;
+
+class NetworkMeter {
+ public:
+  NetworkMeter(const LoadedHall& loaded, std::vector<Fabric> fabrics) : fabrics_(std::move(fabrics)) {
+    for (const hall::HallCluster& c : loaded.input.clusters) rules_.push_back(*c.network_rule);
+    for (const Fabric& fabric : fabrics_) {
+      double sum = 0;
+      for (size_t v = 0; v < fabric.vertices.size(); ++v)
+        if (fabric.vertices[v].kind == VertexKind::network_switch) sum += switch_watts(fabric, static_cast<int>(v));
+      all_w_.push_back(sum);
+    }
+    alone_.resize(fabrics_.size());
+  }
+
+  std::vector<double> watts(int cluster, const std::vector<const std::vector<int>*>& nodes) {
+    const Fabric& fabric = fabrics_[at(cluster)];
+    std::vector<double> list;
+    if (nodes.size() * fabric.vertices.size() <= kSharedSwitches) {
+      std::vector<NetworkJob> jobs;
+      for (const std::vector<int>* job : nodes) jobs.push_back({*job, {}});
+      const auto shares = apportion(rules_[at(cluster)], fabric, jobs).value();
+      for (const std::vector<SwitchShare>& one : shares) list.push_back(network_power_w(fabric, one));
+      return list;
+    }
+    double sum = 0;
+    for (const std::vector<int>* job : nodes) {
+      const auto [place, fresh] = alone_[at(cluster)].try_emplace(*job, 0);
+      if (fresh) place->second = network_power_w(rules_[at(cluster)], fabric, {{*job, {}}}).value();
+      list.push_back(place->second);
+      sum += list.back();
+    }
+    if (sum > all_w_[at(cluster)])
+      for (double& w : list) w *= all_w_[at(cluster)] / sum;
+    return list;
+  }
+
+ private:
+  std::vector<Fabric> fabrics_;
+  std::vector<NetworkRule> rules_;
+  std::vector<double> all_w_;
+  std::vector<std::map<std::vector<int>, double>> alone_;
+};
 
 }  // namespace
 
@@ -201,7 +232,10 @@ hall::HallPlan hall_plan(const LoadedHall& loaded, const std::vector<HallKindRes
     fabrics.push_back(build_fabric(cluster.cluster));
     plan.clusters.push_back(cluster_of(cluster, fabrics.back()));
   }
-  plan.network_shares = shares_by_rule(loaded, std::move(fabrics));
+  const auto meter = std::make_shared<NetworkMeter>(loaded, std::move(fabrics));
+  plan.network_shares = [meter](int cluster, const std::vector<const std::vector<int>*>& nodes) {
+    return meter->watts(cluster, nodes);
+  };
   for (size_t k = 0; k < kinds.size(); ++k) add_jobs(loaded, loaded.kinds[k], kinds[k], seed, plan.jobs);
   plan.queue = in.queue, plan.placing = in.placement;
   plan.limit_w = loaded.limit_w;

@@ -1,7 +1,7 @@
 # Jobs (Gantt) above the hall's power: gnuplot -c hall.gp STYLE_FOLDER FORMAT TARGET DATA TITLE POWER UNIT JOBS LIMIT
 format = ARG2; target = ARG3; wide = 1100
 jobs = ARG8 + 0
-gantt_high = jobs < 12 ? 240 : jobs < 60 ? 60 + 15 * jobs : 900
+gantt_high = jobs < 12 ? 260 : jobs <= 60 ? 80 + 15 * jobs : 900
 high = gantt_high + 380
 load ARG1."/style.gp"
 part = (gantt_high + 0.0) / high
@@ -12,13 +12,13 @@ set xrange [0:end]
 set lmargin 22; set rmargin 3
 set multiplot
 set origin 0, 1 - part; set size 1, part
-set bmargin 1; set tmargin 2.5
+set bmargin 1; set tmargin 4.5
 set title ARG5
 set yrange [jobs - 0.3:-0.7]
 set format x ""
 unset grid
 set style fill solid 1 border rgb "#ffffff"
-set key outside top right horizontal
+set key tmargin center horizontal maxrows 1 samplen 1.5
 if (jobs <= 60) {
   set ytics scale 0
 }
@@ -35,7 +35,7 @@ if (jobs <= 60) {
      '' skip 1 using ($4==3 ? $2/unit : 1/0):1:($2/unit):($3/unit):($1-0.5):($1+0.5) with boxxyerror linecolor rgb "#8c8c8c" title "runs under a cap"
 }
 set origin 0, 0; set size 1, 1 - part
-set tmargin 1; set bmargin 3.5
+set tmargin 3; set bmargin 3.5
 unset title
 set format x "%g"
 set xlabel "time (".ARG7.")"
@@ -45,7 +45,7 @@ set yrange [0:*]
 unset ytics
 set ytics nomirror out scale 0.6
 set grid y
-set key outside top right horizontal
+set key tmargin center horizontal maxrows 1 samplen 1.5
 set style fill solid 1 noborder
 # Stacked: the whole behind, its parts in front.
 plot ARG6 skip 1 using ($1/unit):(($4+$5+$6+$7+$8)/1e6) with fillsteps linecolor rgb "#ececec" title "cooling, building", \

@@ -1,6 +1,7 @@
 #include "hall/node_pool.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace tw::hall {
@@ -28,9 +29,14 @@ bool NodePool::in_maintenance(int node, double now_s) const {
   });
 }
 
+bool NodePool::serviced(double now_s, double until_s) const {
+  return std::any_of(maintenance_.begin(), maintenance_.end(),
+                     [&](const Window& w) { return w.from_s < until_s && now_s < w.to_s; });
+}
+
 int NodePool::free(double now_s, double until_s, bool spares) const {
   const int last = cluster_->nodes - (spares ? 0 : cluster_->spares);
-  if (maintenance_.empty() && failed_free_ == 0 && cluster_->spares == 0) return last - held_;
+  if (!serviced(now_s, until_s)) return last - busy_[0] - (spares ? busy_[1] : 0);
   int count = 0;
   for (int node = 0; node < last; ++node) count += usable(node, now_s, until_s) ? 1 : 0;
   return count;
@@ -72,23 +78,24 @@ std::vector<int> NodePool::choose(int count, double now_s, double until_s, bool 
 }
 
 void NodePool::take(const std::vector<int>& nodes, int job) {
-  for (const int node : nodes) holder_[at(node)] = job;
+  for (const int node : nodes) holder_[at(node)] = job, ++busy(node);
   held_ += static_cast<int>(nodes.size());
 }
 
 void NodePool::release(const std::vector<int>& nodes) {
-  for (const int node : nodes) holder_[at(node)] = -1;
+  for (const int node : nodes) holder_[at(node)] = -1, --busy(node);
   held_ -= static_cast<int>(nodes.size());
 }
 
 void NodePool::set_failed(int node, bool failed) {
   if ((failed_[at(node)] != 0) == failed) return;
   failed_[at(node)] = failed ? 1 : 0;
-  failed_free_ += failed ? 1 : -1;
+  failed_count_ += failed ? 1 : -1;
+  busy(node) += failed ? 1 : -1;
 }
 
 int NodePool::off(double now_s) const {
-  if (failed_free_ == 0 && maintenance_.empty()) return 0;
+  if (!serviced(now_s, std::nextafter(now_s, kNever))) return failed_count_;  // a failed node holds no job
   int count = 0;
   for (int node = 0; node < cluster_->nodes; ++node)
     if (holder_[at(node)] < 0 && (failed_[at(node)] != 0 || in_maintenance(node, now_s))) ++count;

@@ -28,12 +28,15 @@ class NodePool {
 
  private:
   bool usable(int node, double now_s, double until_s) const;
+  bool serviced(double now_s, double until_s) const;  // a window of maintenance is in that time
+  int& busy(int node) { return busy_[node < cluster_->nodes - cluster_->spares ? 0 : 1]; }
   const Cluster* cluster_;
   Placing placing_;
   std::vector<Window> maintenance_;
   std::vector<int> holder_, unit_;
   std::vector<char> failed_;
-  int held_ = 0, failed_free_ = 0, units_ = 1;
+  int busy_[2] = {0, 0};  // held or failed, of the nodes for everybody and of the spares
+  int held_ = 0, failed_count_ = 0, units_ = 1;
 };
 
 }  // namespace tw::hall

@@ -154,7 +154,9 @@ bool start_jobs(HallState& s) {
 void keep_budget(HallState& s) {
   for (const int j : s.running) {
     s.now(j).point = 0;
+    s.now(j).stopping = false;
     bool serviced = false;  // a node of it is due for maintenance
+    if (s.plan.maintenance.empty()) continue;
     for (const int node : s.now(j).nodes)
       serviced = serviced || s.pools[at(s.job(j).cluster)].in_maintenance(node, s.now_s);
     s.now(j).stopping = serviced;

@@ -110,15 +110,6 @@ Curve through_capacitor(double tau_s, const Curve& load, SmoothedPower& out) {
   return curve;
 }
 
-Complex fourier(const CurvePiece& p, double omega) {
-  const double d = p.end_s - p.begin_s;
-  const Complex turn = std::polar(1.0, -omega * d), i(0, 1);
-  Complex sum = p.level_w * (1.0 - turn) / (i * omega);
-  if (p.slope != 0) sum += p.slope * (turn * (1.0 + i * omega * d) - 1.0) / (omega * omega);
-  if (p.extra_w != 0) sum += p.extra_w * (1.0 - std::exp(-p.rate * d) * turn) / (p.rate + i * omega);
-  return sum * std::polar(1.0, -omega * p.begin_s);
-}
-
 double value_at(const Curve& curve, double time_s, bool before) {
   auto next =
       std::upper_bound(curve.begin(), curve.end(), time_s, [](double t, const CurvePiece& p) { return t < p.begin_s; });
@@ -218,14 +209,30 @@ std::vector<SpectrumLine> spectrum(const Curve& curve, double from_hz, double to
   Sum energy;
   for (const CurvePiece& p : curve) energy.add(p.integral_j());
   const double mean_w = energy.value() / span_s;
-  for (auto k = static_cast<int64_t>(std::ceil(from_hz * span_s - 1e-9));
+  // Pieces meet: one turning pointer a meeting, turned on from harmonic to harmonic and set anew before it drifts.
+  const size_t n = curve.size();
+  std::vector<Complex> pointer(n + 1), turn(n + 1);
+  std::vector<double> left(n);  // of the exponential at the end of its piece
+  const auto angle = [&](size_t i, double hz) {
+    return -2 * M_PI * hz * (i < n ? curve[i].begin_s : curve.back().end_s);
+  };
+  for (size_t i = 0; i <= n; ++i) turn[i] = std::polar(1.0, angle(i, 1 / span_s));
+  for (size_t i = 0; i < n; ++i) left[i] = std::exp(-curve[i].rate * (curve[i].end_s - curve[i].begin_s));
+  int64_t turned = 0;
+  for (auto k = static_cast<int64_t>(std::max(1.0, std::ceil(from_hz * span_s - 1e-9)));
        static_cast<double>(k) <= to_hz * span_s + 1e-9; ++k) {
-    if (k < 1) continue;
-    const double hz = static_cast<double>(k) / span_s;
+    const double hz = static_cast<double>(k) / span_s, omega = 2 * M_PI * hz;
+    for (size_t i = 0; i <= n; ++i)
+      pointer[i] = turned % 64 == 0 ? std::polar(1.0, angle(i, hz)) : pointer[i] * turn[i];
+    ++turned;
+    const Complex whole = 1.0 / Complex(0, omega);
     Complex sum = 0;
-    for (CurvePiece p : curve) {
-      p.level_w -= mean_w;
-      sum += fourier(p, 2 * M_PI * hz);
+    for (size_t i = 0; i < n; ++i) {
+      const CurvePiece& p = curve[i];
+      sum += (p.level_w - mean_w) * whole * (pointer[i] - pointer[i + 1]);
+      if (p.slope != 0)
+        sum += p.slope / (omega * omega) * (pointer[i + 1] * Complex(1, omega * (p.end_s - p.begin_s)) - pointer[i]);
+      if (p.extra_w != 0) sum += p.extra_w * (pointer[i] - left[i] * pointer[i + 1]) / Complex(p.rate, omega);
     }
     lines.push_back({hz, 2 * std::abs(sum) / span_s});
   }

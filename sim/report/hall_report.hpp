@@ -16,4 +16,7 @@ std::string hall_power_csv(const hall::HallOutcome& outcome);
 // Writes the data of the figures into the folder: jobs and power over time; what the utility sees.
 Figures hall_figures(const std::string& folder, const HallAnswer& answer);
 
+// The HTML page of such a folder.
+std::string hall_page(const std::string& folder);
+
 }  // namespace tw::report

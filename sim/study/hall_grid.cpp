@@ -72,15 +72,15 @@ std::optional<HallGridView> hall_grid_view(const LoadedHall& loaded, const std::
   };
   view.curve_before = curve_of(whole, 0, view.span_s);
   view.before = ask(view.curve_before, view.lines_before);
-  const SmoothedPower smooth_power = smooth(loaded.input.smoothing.value_or(Smoothing{}), whole, 0, view.span_s);
-  view.curve_after = smooth_power.curve;
+  view.curve_after = view.curve_before, view.lines_after = view.lines_before, view.after = view.before;
+  if (!loaded.input.smoothing) return view;
+  const SmoothedPower smoothed = smooth(*loaded.input.smoothing, whole, 0, view.span_s);
+  view.curve_after = smoothed.curve;
   view.after = ask(view.curve_after, view.lines_after);
-  if (loaded.input.smoothing) {
-    view.burned_j = smooth_power.burned_j, view.withheld_j = smooth_power.withheld_j;
-    view.battery_given_j = smooth_power.battery_given_j, view.battery_taken_j = smooth_power.battery_taken_j;
-    view.battery_lost_j = smooth_power.battery_lost_j, view.battery_swing_j = smooth_power.battery_swing_j;
-    view.capacitor_swing_j = smooth_power.capacitor_swing_j;
-  }
+  view.burned_j = smoothed.burned_j, view.withheld_j = smoothed.withheld_j;
+  view.battery_given_j = smoothed.battery_given_j, view.battery_taken_j = smoothed.battery_taken_j;
+  view.battery_lost_j = smoothed.battery_lost_j, view.battery_swing_j = smoothed.battery_swing_j;
+  view.capacitor_swing_j = smoothed.capacitor_swing_j;
   return view;
 }
 

@@ -6,11 +6,14 @@
 
 namespace tw::cli {
 
+Command hall_command();
+
 const std::vector<Command>& commands() {
   static const std::vector<Command> table{
-      run_command(),      check_command(),     validate_command(), topology_command(), collective_command(),
-      timeline_command(), calibrate_command(), sweep_command(),    merge_command(),    plan_command(),
-      compare_command(),  report_command(),    import_command(),   read_command(),     schema_command()};
+      run_command(),        check_command(),    validate_command(),  topology_command(),
+      collective_command(), timeline_command(), calibrate_command(), sweep_command(),
+      hall_command(),       merge_command(),    plan_command(),      compare_command(),
+      report_command(),     import_command(),   read_command(),      schema_command()};
   return table;
 }
 

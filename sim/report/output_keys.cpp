@@ -7,6 +7,7 @@
 #include <map>
 #include <string_view>
 
+#include "study/hall_study.hpp"
 #include "study/result.hpp"
 
 namespace tw::report {
@@ -102,6 +103,9 @@ std::string outputs_markdown() {
     }
     out += fmt::format("| `{}` | {} | {} |\n", key.path, key.unit, key.meaning);
   }
+  out += "\n## hall.json\n\nOf `trainwatt hall`.\n\n| key | unit | meaning |\n|---|---|---|\n";
+  for (const OutputKey& key : outputs<HallAnswer>().keys())
+    out += fmt::format("| `{}` | {} | {} |\n", key.path, key.unit, key.meaning);
   return out;
 }
 

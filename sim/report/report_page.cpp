@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/files.hpp"
+#include "report/hall_report.hpp"
 #include "report/numbers.hpp"
 #include "report/output_keys.hpp"
 
@@ -21,8 +22,8 @@ json parsed(const std::string& path) {
   try {
     return json::parse(read_file(path));
   } catch (const json::exception& e) {
-    throw InputError(
-        {{path, "", "is not what trainwatt wrote: it is no JSON", "a folder made by run, sweep or validate with -o"}});
+    throw InputError({{path, "", "is not what trainwatt wrote: it is no JSON",
+                       "a folder made by run, sweep, hall or validate with -o"}});
   }
 }
 
@@ -30,17 +31,18 @@ std::string page_of(const std::string& folder) {
   const fs::path at(folder);
   std::error_code ignored;
   if (!fs::is_directory(at, ignored))
-    throw InputError({{folder, "", "is no folder", "a folder made by run, sweep or validate with -o"}});
+    throw InputError({{folder, "", "is no folder", "a folder made by run, sweep, hall or validate with -o"}});
   const auto has = [&](const char* name) { return fs::is_regular_file(at / name, ignored); };
   const json inputs = has("inputs.json") ? parsed((at / "inputs.json").string()) : json::object();
   // One folder may hold several: the study first, since a sweep leaves nothing else.
   if (has("sweep.csv")) return study_page(folder, inputs);
+  if (has("hall.json")) return hall_page(folder);
   if (has("result.json")) return run_page(folder, parsed((at / "result.json").string()), inputs);
   if (has("validate.json")) {
     const json how = has("validate-inputs.json") ? parsed((at / "validate-inputs.json").string()) : json::object();
     return validation_page(folder, parsed((at / "validate.json").string()), how);
   }
-  throw InputError({{folder, "", "holds no results", "a folder made by run, sweep or validate with -o"}});
+  throw InputError({{folder, "", "holds no results", "a folder made by run, sweep, hall or validate with -o"}});
 }
 
 }  // namespace
@@ -49,7 +51,7 @@ std::string report_page(const std::string& folder) {
   try {
     return page_of(folder);
   } catch (const json::exception&) {
-    throw InputError({{folder, "", "its results are damaged", "what run, sweep or validate wrote, unchanged"}});
+    throw InputError({{folder, "", "its results are damaged", "what run, sweep, hall or validate wrote, unchanged"}});
   }
 }
 

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "core/codec.hpp"
+#include "hall/hall_input.hpp"
 #include "run/benchmark.hpp"
 #include "study/scenario.hpp"
 #include "study/study_values.hpp"
@@ -36,6 +37,7 @@ std::map<std::string, const ObjectInfo*> input_kinds() {
   collect(description<KnownGaps>().info(), kinds);
   collect(description<Study>().info(), kinds);
   collect(description<StudyRange>().info(), kinds);
+  collect(description<hall::HallInput>().info(), kinds);
   return kinds;
 }
 

@@ -1,0 +1,33 @@
+# A site's power inside the steps and its spectrum: gnuplot -c spectrum.gp STYLE_FOLDER FORMAT TARGET DATA TITLE TIME SMOOTHED LIMIT_W
+format = ARG2; target = ARG3; wide = 1000; high = 720
+load ARG1."/style.gp"
+smoothed = strlen(ARG7) > 0
+set multiplot layout 2, 1
+set title ARG5
+set xlabel "time (s)"
+set ylabel "power at the feed (MW)"
+stats ARG6 skip 1 using 2 nooutput
+set xrange [0:(STATS_max > 20 ? 20 : STATS_max)]
+if (smoothed) {
+  plot ARG6 index 0 skip 1 using 2:3 with lines linestyle 2 title "as the steps draw it", \
+       '' index 1 using 2:3 with lines linestyle 1 title "smoothed"
+} else {
+  plot ARG6 index 0 skip 1 using 2:3 with lines linestyle 1 title ""
+}
+unset title
+set logscale xy
+set xrange [0.05:20]
+set yrange [1e-3:*]
+set format x "%g"
+set xlabel "frequency (Hz)"
+set ylabel "amplitude (MW)"
+limit = (strlen(ARG8) > 0 ? ARG8 : "1") / 1e6
+if (smoothed) {
+  plot ARG4 skip 1 using 1:($2/1e6) with lines linestyle 2 title "as the steps draw it", \
+       '' skip 1 using 1:($3/1e6) with lines linestyle 1 title "smoothed", \
+       (strlen(ARG8) > 0 ? limit : 1/0) with lines linecolor rgb "#000000" dashtype 2 title (strlen(ARG8) > 0 ? "limit" : "")
+} else {
+  plot ARG4 skip 1 using 1:($2/1e6) with lines linestyle 1 title "", \
+       (strlen(ARG8) > 0 ? limit : 1/0) with lines linecolor rgb "#000000" dashtype 2 title (strlen(ARG8) > 0 ? "limit" : "")
+}
+unset multiplot

@@ -1,0 +1,97 @@
+// A hall in numbers: what the events need to know, whatever said it. SI units; times count from the hall's start.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hall/step_series.hpp"
+#include "power/loss_law.hpp"
+#include "power/stage.hpp"
+
+namespace tw::hall {
+
+// A number of a node, job or cluster as an index.
+constexpr size_t at(int i) {
+  return static_cast<size_t>(i);
+}
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+// A job under one limit of its boards: how much longer its work takes, and what a node then draws.
+struct CapPoint {
+  double cap_w = 0;  // 0: the board's own limit
+  double slowdown = 1;
+  double node_w = 0;  // DC, mean over the run
+};
+
+struct Job {
+  std::string name;
+  std::string kind;  // the entry of the hall's file that it comes from
+  int cluster = 0, nodes = 1;
+  double arrival_s = 0;
+  int priority = 0;  // higher goes first and is capped last
+  double deadline_s = kNever;
+  double work_s = 0;                     // at the first point, without start-up and checkpoints
+  double start_up_s = 0;                 // before any work, and again after a failure or a pause
+  double start_up_w = 0;                 // of a node meanwhile
+  double checkpoint_s = 0, write_s = 0;  // work between two, time of one; 0: none
+  std::vector<CapPoint> points;          // falling watts; the first is without a cap
+  double carbon_below = kNever,
+         price_below = kNever;  // it waits for them, kg/J and money/J, until the deadline presses
+  double tokens = 0;
+};
+
+struct Cluster {
+  std::string name;
+  int nodes = 0;
+  int spares = 0;                 // kept for jobs that a failure has stopped
+  std::vector<int> unit;          // of each node; empty: one unit
+  double idle_w = 0;              // DC of a node that is on and has no job
+  double network_w = 0;           // of all its switches
+  LossLaw rectifiers;             // of all its buses together
+  std::vector<LossLaw> upstream;  // PDU, UPS ...: all units of a stage together, from the buses up
+  double node_mtbf_s = kNever, repair_s = 0;
+  int switches = 0;
+};
+
+// Watts of the switches charged to each job of a cluster, from the nodes that they hold.
+using NetworkShares = std::function<std::vector<double>(int cluster, const std::vector<const std::vector<int>*>& jobs)>;
+
+// Cooling and the rest of the building: fixed + (proportional + per_degree * (outside - above)) * base. A base on DC
+// has the losses of the power delivery inside that overhead.
+struct Cooling {
+  double fixed_w = 0, proportional = 0, per_degree = 0, above_c = 0;
+  bool dc_base = false;
+  double water_l_per_kwh = 0, water_above_c = -kNever;  // of IT energy, in hours warmer than that
+};
+
+enum class Queue { first_come, backfill, priority };
+enum class Placing { packed, spread, units };
+
+struct Window {  // nodes that are taken out of service
+  int cluster = 0;
+  std::vector<int> nodes;
+  double from_s = 0, to_s = 0;
+};
+
+struct HallPlan {
+  std::vector<Cluster> clusters;
+  std::vector<Job> jobs;
+  Queue queue = Queue::first_come;
+  Placing placing = Placing::packed;
+  StepSeries limit_w{kNever};          // at the feed
+  bool cap = false, pause = false;     // what may be done to keep it beside waiting
+  std::optional<BatteryType> battery;  // at the feed; its shave_above_w is the limit
+  Cooling cooling;
+  StepSeries outside_c{20}, carbon_kg_per_j{0}, price_per_j{0};
+  std::vector<Window> maintenance;
+  std::vector<Outage> outages;   // of the feed
+  double end_s = kNever;         // the hall is looked at until then; else until its last job ends
+  NetworkShares network_shares;  // absent: by nodes
+};
+
+}  // namespace tw::hall

@@ -1,0 +1,255 @@
+// Loading a hall: its series, its jobs' scenarios on its clusters, and every fault.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/codec.hpp"
+#include "core/document.hpp"
+#include "core/files.hpp"
+#include "core/text.hpp"
+#include "facility/facility.hpp"
+#include "power/network_rule.hpp"
+#include "study/hall_study.hpp"
+#include "topology/fabric.hpp"
+
+namespace tw {
+namespace {
+
+using hall::HallInput;
+using hall::HallJob;
+
+// Values of an hourly series from the hall's start on; beyond its ends the nearest holds.
+hall::StepSeries steps_of(const HourlySeries& series, int64_t start_utc_s, double factor) {
+  hall::StepSeries steps(series.values.front() * factor);
+  for (size_t h = 0; h < series.values.size(); ++h) {
+    const auto from_s = static_cast<double>(series.begin_utc_s + 3600 * static_cast<int64_t>(h) - start_utc_s);
+    steps.then(from_s, series.values[h] * factor);
+  }
+  return steps;
+}
+
+class Loader {
+ public:
+  Loader(const Document& document, const std::string& file, LoadedHall& loaded, Faults& faults)
+      : document_(document), file_(file), out_(loaded), in_(loaded.input), root_{&document, "", &faults, {}} {}
+
+  void load() {
+    check_site(in_.site, root_.at("site"));
+    if (in_.clusters.empty()) root_.at("clusters").fault("a hall without clusters", "at least one");
+    for (size_t c = 0; c < in_.clusters.size(); ++c) check_cluster(c);
+    load_series();
+    if (in_.budget) load_budget(root_.at("budget"));
+    for (size_t j = 0; j < in_.jobs.size(); ++j) load_job(j);
+    for (size_t i = 0; i < in_.maintenance.size(); ++i) {
+      const hall::MaintenanceInput& m = in_.maintenance[i];
+      const ReadContext at = root_.at("maintenance").at(i);
+      const int c = cluster_named(m.cluster, at);
+      if (c >= 0 && m.first + m.count > in_.clusters[static_cast<size_t>(c)].cluster.nodes())
+        at.at("count").fault(fmt::format("there is no node {}", m.first + m.count - 1),
+                             fmt::format("0 to {}", in_.clusters[static_cast<size_t>(c)].cluster.nodes() - 1));
+    }
+    if (in_.money)
+      for (const auto& entry : in_.money->node) cluster_named(entry.first, root_.at("money").at("node"));
+    if (in_.embodied)
+      for (const auto& entry : in_.embodied->node) cluster_named(entry.first, root_.at("embodied").at("node"));
+    if (in_.grid_limits && in_.grid_limits->band_to < in_.grid_limits->band_from)
+      root_.at("grid_limits").at("band_to").fault("the band ends before it begins", "above band_from");
+  }
+
+ private:
+  int cluster_named(const std::string& name, const ReadContext& at) {
+    if (name.empty() && !in_.clusters.empty()) return 0;
+    std::vector<std::string> names;
+    for (size_t c = 0; c < in_.clusters.size(); ++c) {
+      if (in_.clusters[c].name == name) return static_cast<int>(c);
+      names.push_back(in_.clusters[c].name);
+    }
+    at.fault(fmt::format("no cluster \"{}\" in the hall", printable(name)), suggest(name, names));
+    return -1;
+  }
+
+  void check_cluster(size_t c) {
+    hall::HallCluster& cluster = in_.clusters[c];
+    const ReadContext at = root_.at("clusters").at(c);
+    for (size_t other = 0; other < c; ++other)
+      if (in_.clusters[other].name == cluster.name)
+        at.at("name").fault(fmt::format("two clusters are called \"{}\"", printable(cluster.name)), "a name each");
+    check_fabric(cluster.cluster, at.at("cluster"));
+    if (cluster.spares >= cluster.cluster.nodes())
+      at.at("spares").fault(fmt::format("{} of {} nodes are spares", cluster.spares, cluster.cluster.nodes()), "fewer");
+    const FabricType& type = cluster.cluster.fabric;
+    const NetworkRule own = type.network_rule;
+    if (!cluster.network_rule)
+      cluster.network_rule = own != NetworkRule::by_load && rule_defined(own, type) ? own : NetworkRule::as_stated;
+    else if (*cluster.network_rule == NetworkRule::by_load || !rule_defined(*cluster.network_rule, type))
+      at.at("network_rule")
+          .fault(fmt::format("{} is undefined here", choice_name(*cluster.network_rule)),
+                 "as_stated or whole_switches");
+  }
+
+  std::optional<int64_t> start(const ReadContext& at) {
+    if (start_) return start_;
+    const auto time = parse_time(in_.start, parse_utc_offset(in_.site.utc_offset));
+    if (time) return start_ = time->utc_s;
+    if (!start_told_)
+      at.fault(in_.start.empty() ? "an hourly series needs the hall's start"
+                                 : fmt::format("\"{}\" is no time with its offset from UTC", printable(in_.start)),
+               "\"start\": \"2025-06-02T00:00+00:00\"");
+    start_told_ = true;
+    return std::nullopt;
+  }
+
+  void use(hall::StepSeries& steps, const std::optional<HourlySeries>& series, double factor, const char* what) {
+    if (!series) return;
+    const auto begin = start(root_.at("start"));
+    if (!begin) return;
+    steps = steps_of(*series, *begin, factor);
+    out_.warnings.insert(out_.warnings.end(), series->remarks.begin(), series->remarks.end());
+    const double needs_s = in_.lasts ? in_.lasts->value() : 0;
+    if (series->covers(*begin, needs_s)) return;
+    const std::string problem =
+        fmt::format("the {} series goes from {} to {}, the hall begins at {} and lasts {:.4g} h", what,
+                    series->text(series->begin_utc_s), series->text(series->end_utc_s()), in_.start, needs_s / 3600);
+    if (in_.site.series_gaps == SeriesGaps::hold)
+      out_.warnings.push_back(problem + ": its nearest value is held");
+    else
+      root_.at("start").fault(problem, "a longer series, or \"series_gaps\": \"hold\" of the site");
+  }
+
+  std::optional<HourlySeries> hourly(const std::string& name, const char* column, const ReadContext& at) {
+    if (name.empty()) return std::nullopt;
+    const auto path = find_input_file(name, file_);
+    if (!path) {
+      at.fault(fmt::format("no file \"{}\"", printable(name)), suggest_file(name));
+      return std::nullopt;
+    }
+    return read_hourly(read_file(*path), *path, column, in_.site, *root_.faults);
+  }
+
+  void load_series() {
+    const SiteSeries site = load_site_series(in_.site, document_.origin("/site").file, *root_.faults);
+    out_.carbon_kg_per_j = hall::StepSeries(in_.site.carbon_intensity.value());
+    use(out_.carbon_kg_per_j, site.location_kg_per_kwh, 1 / joules_per_kwh, "carbon");
+    out_.priced = in_.site.price || site.price_per_kwh;
+    if (in_.site.price) out_.price_per_j = hall::StepSeries(in_.site.price->value.value());
+    use(out_.price_per_j, site.price_per_kwh, 1 / joules_per_kwh, "price");
+    out_.currency = in_.site.price ? in_.site.price->currency : site.currency;
+    out_.outside_c = hall::StepSeries(in_.cooling ? in_.cooling->outside.value() : 0);
+    if (in_.cooling)
+      use(out_.outside_c, hourly(in_.cooling->weather, "temperature_c", root_.at("cooling").at("weather")), 1,
+          "weather");
+  }
+
+  void load_budget(const ReadContext& at) {
+    const hall::BudgetInput& b = *in_.budget;
+    if ((b.power ? 1 : 0) + (b.hourly.empty() ? 0 : 1) + (b.signal.empty() ? 0 : 1) != 1)
+      return at.fault("one of \"power\", \"hourly\" and \"signal\" says what the hall may take", "exactly one");
+    if (b.power) out_.limit_w = hall::StepSeries(b.power->value());
+    if (!b.hourly.empty()) {
+      if (b.hourly.size() != 24)
+        return at.at("hourly").fault(fmt::format("{} values", b.hourly.size()), "24, one for each hour of the day");
+      const double days = in_.lasts ? std::ceil(in_.lasts->value() / 86400) : 366;
+      out_.limit_w = hall::StepSeries(b.hourly.front().value());
+      for (int h = 1; h < 24 * static_cast<int>(std::min(days, 3660.0)); ++h)
+        out_.limit_w.then(3600.0 * h, b.hourly[static_cast<size_t>(h % 24)].value());
+    }
+    use(out_.limit_w, hourly(b.signal, "limit_kw", at.at("signal")), 1e3, "budget");
+    if (!(out_.limit_w.least() > 0)) at.fault("the budget falls to nothing", "above 0");
+  }
+
+  void load_job(size_t index) {
+    const HallJob& job = in_.jobs[index];
+    const ReadContext at = root_.at("jobs").at(index);
+    HallKind kind;
+    kind.entry = index;
+    kind.cap_w = {0};
+    kind.cluster = cluster_named(job.cluster, at.at("cluster"));
+    for (size_t other = 0; other < index; ++other)
+      if (in_.jobs[other].name == job.name)
+        at.at("name").fault(fmt::format("two jobs are called \"{}\"", printable(job.name)), "a name each");
+    if (job.count > 1 && job.every.value() <= 0)
+      at.at("count").fault("several jobs, and no time between them", "\"every\"");
+    if (job.checkpoint_write.value() > 0 && job.checkpoint.value() <= 0)
+      at.at("checkpoint_write").fault("checkpoints that are never written", "\"checkpoint\"");
+    if (job.scenario.empty())
+      check_given(job, at);
+    else if (kind.cluster >= 0)
+      load_scenarios(job, kind, at);
+    out_.kinds.push_back(std::move(kind));
+  }
+
+  void check_given(const HallJob& job, const ReadContext& at) {
+    if (job.nodes < 1 || job.duration.value() <= 0 || job.node_power.value() <= 0)
+      return at.fault("neither a scenario nor \"nodes\", \"duration\" and \"node_power\"", "one of them");
+    double above_w = job.node_power.value(), slowdown = 1;
+    for (size_t k = 0; k < job.points.size(); ++k) {
+      const hall::GivenPoint& p = job.points[k];
+      if (p.node_power.value() >= above_w || p.slowdown < slowdown)
+        at.at("points").at(k).fault("a lower cap that takes no less power, or no more time",
+                                    "falling power, rising slowdown");
+      above_w = p.node_power.value(), slowdown = p.slowdown;
+    }
+  }
+
+  void load_scenarios(const HallJob& job, HallKind& kind, const ReadContext& at) {
+    if (job.nodes > 0 || job.duration.value() > 0 || job.node_power.value() > 0 || !job.points.empty())
+      return at.fault("a scenario, and a duration or power of its own", "one of them; \"set\" changes the scenario");
+    const auto path = find_input_file(job.scenario, file_);
+    if (!path)
+      return at.at("scenario")
+          .fault(fmt::format("no file \"{}\"", printable(job.scenario)), suggest_file(job.scenario));
+    const hall::HallCluster& place = in_.clusters[static_cast<size_t>(kind.cluster)];
+    const double board_w = place.cluster.node.accelerator.board_limit.value();
+    if (!job.caps.empty())
+      for (const Power cap : job.caps) kind.cap_w.push_back(cap.value());
+    else if (in_.budget && std::count(in_.budget->keep.begin(), in_.budget->keep.end(), hall::Keep::cap) > 0)
+      for (const double share : {6.0 / 7, 5.0 / 7, 4.0 / 7})
+        kind.cap_w.push_back(std::round(share * board_w / 10) * 10);
+    // Highest first.
+    std::sort(kind.cap_w.begin() + 1, kind.cap_w.end(), std::greater<>());
+    std::vector<std::string> set{
+        "/cluster=" + document_.root()["clusters"][static_cast<size_t>(kind.cluster)]["cluster"].dump(),
+        fmt::format("/placement={{\"rule\": \"{}\"}}", in_.placement == hall::Placing::spread ? "spread" : "packed"),
+        "/reference=null",
+        "/jobs=null",
+        "/traffic=null",
+        "/run/start=null",
+        "/run/reliability=null",
+        "/run/power_failures=null"};
+    set.insert(set.end(), job.set.begin(), job.set.end());
+    for (const double cap_w : kind.cap_w) {
+      std::vector<std::string> capped = set;
+      if (cap_w > 0) capped.push_back(fmt::format("/cluster/node/accelerator/board_limit=\"{} W\"", cap_w));
+      Faults mine;
+      kind.scenario.push_back(load_scenario(*path, capped, mine));
+      for (const Fault& fault : mine.list()) root_.faults->add(fault);
+      if (!mine.empty()) return;
+    }
+  }
+
+  const Document& document_;
+  const std::string& file_;
+  LoadedHall& out_;
+  HallInput& in_;
+  ReadContext root_;
+  std::optional<int64_t> start_;
+  bool start_told_ = false;
+};
+
+}  // namespace
+
+LoadedHall load_hall(const std::string& file, const std::vector<std::string>& overrides, Faults& faults) {
+  LoadedHall loaded;
+  loaded.file = file;
+  const Document document = Document::load(file, description<HallInput>().info(), overrides, faults);
+  Faults mine;
+  loaded.input = read<HallInput>(document, mine);
+  if (document.complete() && mine.empty()) Loader(document, file, loaded, mine).load();
+  for (const Fault& fault : mine.list()) faults.add(fault);
+  if (document.complete()) loaded.sha256 = sha256_hex(document.canonical());
+  return loaded;
+}
+
+}  // namespace tw

@@ -1,0 +1,340 @@
+#include "study/hall_study.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/random.hpp"
+#include "hall/hall_state.hpp"
+#include "power/bus.hpp"
+#include "power/network_rule.hpp"
+#include "power/node_power.hpp"
+#include "study/simulate.hpp"
+#include "topology/placement.hpp"
+
+namespace tw {
+namespace {
+
+constexpr double kJoulesPerKwh = 3.6e6;
+
+size_t at(int i) {
+  return static_cast<size_t>(i);
+}
+
+double idle_node_w(const Cluster& cluster) {
+  return idle_node(cluster.node, cluster.node.accelerator.board_limit).total();
+}
+
+// Simulates each kind under each of its caps, all in one go.
+std::vector<HallKindResult> simulate_kinds(const LoadedHall& loaded, const HallOptions& options,
+                                           const std::function<void(size_t, size_t)>& progress) {
+  std::vector<LoadedScenario> all;
+  for (const HallKind& kind : loaded.kinds) all.insert(all.end(), kind.scenario.begin(), kind.scenario.end());
+  const std::vector<Outcome> outcomes =
+      simulate_all(all, {options.seed, 1, 1}, options.jobs, options.deadline_s, progress);
+  std::vector<HallKindResult> results;
+  size_t next = 0;
+  for (const HallKind& kind : loaded.kinds) {
+    const hall::HallJob& job = loaded.input.jobs[kind.entry];
+    HallKindResult r;
+    r.name = job.name, r.scenario = job.scenario, r.nodes = job.nodes, r.tokens = job.tokens;
+    r.start_up_w = idle_node_w(loaded.input.clusters[at(kind.cluster)].cluster);
+    if (job.scenario.empty()) {
+      r.caps.push_back({0, job.duration.value(), 1, job.node_power.value(), {}});
+      for (const hall::GivenPoint& p : job.points)
+        r.caps.push_back({p.cap.value(), job.duration.value() * p.slowdown, p.slowdown, p.node_power.value(), {}});
+    }
+    for (const double cap_w : kind.cap_w) {
+      if (job.scenario.empty()) break;
+      const Outcome& o = outcomes[next++];
+      const std::string where = fmt::format("{}{}", job.name, cap_w > 0 ? fmt::format(" at {} W", cap_w) : "");
+      if (!o.result.error.empty() && o.exit_code == static_cast<int>(ExitCode::does_not_fit))
+        throw DoesNotFit(fmt::format("{}: {}", where, o.result.error));
+      if (!o.result.error.empty()) throw SimulationError(fmt::format("{}: {}", where, o.result.error));
+      const Maybe work_s = o.result.run.time_to_train_s.mean;
+      if (!work_s || !o.result.power.mean)
+        throw SimulationError(fmt::format("{}: the run stops before its target", where));
+      const double base_s = r.caps.empty() ? *work_s : r.caps.front().work_s;
+      const HallLaw law{cap_w, *work_s, std::max(1.0, *work_s / base_s), *o.result.power.mean, o.result.step.time_s};
+      // A cap that takes no less power does nothing.
+      if (!r.caps.empty() && law.node_w >= r.caps.back().node_w * (1 - 1e-6)) continue;
+      r.caps.push_back(law);
+      r.step.push_back(o.result.grid.step);
+      if (cap_w > 0) continue;
+      r.nodes = o.result.plan.nodes;
+      r.start_up_s = o.result.run.init_s.value_or(0);
+      if (o.result.power.wait) r.start_up_w = *o.result.power.wait;
+      if (o.result.step.tokens_per_s && o.result.step.time_s && o.result.run.steps)
+        r.tokens = *o.result.step.tokens_per_s * *o.result.step.time_s * *o.result.run.steps;
+    }
+    if (job.start_up) r.start_up_s = job.start_up->value();
+    if (job.start_up_power) r.start_up_w = job.start_up_power->value();
+    results.push_back(std::move(r));
+  }
+  return results;
+}
+
+hall::Cluster cluster_of(const hall::HallCluster& in, const Fabric& fabric) {
+  hall::Cluster c;
+  c.name = in.name;
+  c.nodes = in.cluster.nodes();
+  c.spares = in.spares;
+  for (int node = 0; node < c.nodes; ++node) c.unit.push_back(std::max(0, unit_of(fabric, node)));
+  c.idle_w = idle_node_w(in.cluster);
+  for (size_t v = 0; v < fabric.vertices.size(); ++v)
+    if (fabric.vertices[v].kind == VertexKind::network_switch) {
+      const double w = switch_watts(fabric, static_cast<int>(v));
+      c.network_w += w;
+      c.switches += w > 0 ? 1 : 0;
+    }
+  // All units of a stage carry the same load: their law together.
+  const PowerDelivery& delivery = in.cluster.power_delivery;
+  int units = 0;
+  for (int node = 0; node < c.nodes; ++node) units = std::max(units, bus_of(in.cluster, node) + 1);
+  c.rectifiers = rectifier_law(delivery).times(units);
+  for (const PowerStage& stage : delivery.upstream) {
+    units = (units + stage.feeds - 1) / stage.feeds;
+    c.upstream.push_back(stage_law(stage).times(units));
+  }
+  if (in.node_mtbf.value() > 0) c.node_mtbf_s = in.node_mtbf.value();
+  c.repair_s = in.repair.value();
+  return c;
+}
+
+hall::Cooling cooling_of(const LoadedHall& loaded) {
+  hall::Cooling c;
+  if (!loaded.input.cooling) {
+    c.proportional = loaded.input.site.pue - 1;
+    c.dc_base = loaded.input.site.pue_base == PueBase::dc;
+    return c;
+  }
+  const hall::CoolingInput& in = *loaded.input.cooling;
+  c.fixed_w = in.fixed.value(), c.proportional = in.proportional, c.per_degree = in.per_degree;
+  c.above_c = in.above.value(), c.water_l_per_kwh = in.water_l_per_kwh;
+  if (in.water_above) c.water_above_c = in.water_above->value();
+  return c;
+}
+
+void add_jobs(const LoadedHall& loaded, const HallKind& kind, const HallKindResult& law, uint64_t seed,
+              std::vector<hall::Job>& jobs) {
+  const hall::HallJob& in = loaded.input.jobs[kind.entry];
+  SplitMix64 dice = random_stream(seed, "hall arrivals", kind.entry);
+  double arrival_s = in.arrival.value();
+  for (int n = 0; n < in.count; ++n) {
+    hall::Job job;
+    job.kind = in.name;
+    job.name = in.count > 1 ? fmt::format("{}-{}", in.name, n + 1) : in.name;
+    job.cluster = kind.cluster, job.nodes = law.nodes, job.arrival_s = arrival_s, job.priority = in.priority;
+    if (in.deadline) job.deadline_s = arrival_s + in.deadline->value();
+    job.work_s = law.caps.front().work_s;
+    job.start_up_s = law.start_up_s, job.start_up_w = law.start_up_w;
+    job.checkpoint_s = in.checkpoint.value(), job.write_s = in.checkpoint_write.value();
+    for (const HallLaw& cap : law.caps) job.points.push_back({cap.cap_w, cap.slowdown, cap.node_w});
+    if (in.carbon_below) job.carbon_below = in.carbon_below->value();
+    if (in.price_below) job.price_below = in.price_below->value();
+    job.tokens = law.tokens;
+    jobs.push_back(std::move(job));
+    arrival_s += in.every.value() * (in.random ? -std::log(uniform(dice)) : 1);
+  }
+}
+
+// What N seeds say together.
+std::map<std::string, Spread> spreads_of(const std::vector<hall::HallOutcome>& runs) {
+  std::map<std::string, Spread> all;
+  const auto put = [&](const char* name, const auto& value) {
+    std::vector<double> v;
+    for (const hall::HallOutcome& run : runs) v.push_back(value(run));
+    std::sort(v.begin(), v.end());
+    const auto quantile = [&](double q) {
+      const double place = q * static_cast<double>(v.size() - 1);
+      const auto low = static_cast<size_t>(place);
+      return low + 1 < v.size() ? v[low] + (place - static_cast<double>(low)) * (v[low + 1] - v[low]) : v.back();
+    };
+    Spread s;
+    const double mean = std::accumulate(v.begin(), v.end(), 0.0) / static_cast<double>(v.size());
+    double square = 0;
+    for (const double x : v) square += (x - mean) * (x - mean);
+    s.mean = mean, s.p5 = quantile(0.05), s.p50 = quantile(0.5), s.p95 = quantile(0.95);
+    if (v.size() > 1) s.sd = std::sqrt(square / static_cast<double>(v.size() - 1));
+    all[name] = s;
+  };
+  using Out = hall::HallOutcome;
+  put("end_s", [](const Out& o) { return o.end_s; });
+  put("feed_j", [](const Out& o) { return o.feed_j; });
+  put("peak_w", [](const Out& o) { return o.peak_w; });
+  put("finished", [](const Out& o) { return o.finished; });
+  put("utilisation", [](const Out& o) { return o.utilisation; });
+  put("goodput", [](const Out& o) { return o.goodput; });
+  put("wait_mean_s", [](const Out& o) { return o.wait_mean_s; });
+  put("above_limit_s", [](const Out& o) { return o.above_limit_s; });
+  put("above_limit_j", [](const Out& o) { return o.above_limit_j; });
+  put("kg_co2e", [](const Out& o) { return o.kg_co2e; });
+  put("node_failures", [](const Out& o) { return o.node_failures; });
+  if (runs.front().cost_energy) put("cost_energy", [](const Out& o) { return o.cost_energy.value_or(0); });
+  return all;
+}
+
+// Above so many switches times jobs, asking for all jobs at every start takes seconds in all: each is then asked for by
+// itself, once for each set of nodes, and scaled down where jobs that share switches would pay more than there is.
+constexpr size_t kSharedSwitches = 20000;
+
+class NetworkMeter {
+ public:
+  NetworkMeter(const LoadedHall& loaded, std::vector<Fabric> fabrics) : fabrics_(std::move(fabrics)) {
+    for (const hall::HallCluster& c : loaded.input.clusters) rules_.push_back(*c.network_rule);
+    for (const Fabric& fabric : fabrics_) {
+      double sum = 0;
+      for (size_t v = 0; v < fabric.vertices.size(); ++v)
+        if (fabric.vertices[v].kind == VertexKind::network_switch) sum += switch_watts(fabric, static_cast<int>(v));
+      all_w_.push_back(sum);
+    }
+    alone_.resize(fabrics_.size());
+  }
+
+  std::vector<double> watts(int cluster, const std::vector<const std::vector<int>*>& nodes) {
+    const Fabric& fabric = fabrics_[at(cluster)];
+    std::vector<double> list;
+    if (nodes.size() * fabric.vertices.size() <= kSharedSwitches) {
+      std::vector<NetworkJob> jobs;
+      for (const std::vector<int>* job : nodes) jobs.push_back({*job, {}});
+      const auto shares = apportion(rules_[at(cluster)], fabric, jobs).value();
+      for (const std::vector<SwitchShare>& one : shares) list.push_back(network_power_w(fabric, one));
+      return list;
+    }
+    double sum = 0;
+    for (const std::vector<int>* job : nodes) {
+      const auto [place, fresh] = alone_[at(cluster)].try_emplace(*job, 0);
+      if (fresh) place->second = network_power_w(rules_[at(cluster)], fabric, {{*job, {}}}).value();
+      list.push_back(place->second);
+      sum += list.back();
+    }
+    if (sum > all_w_[at(cluster)])
+      for (double& w : list) w *= all_w_[at(cluster)] / sum;
+    return list;
+  }
+
+ private:
+  std::vector<Fabric> fabrics_;
+  std::vector<NetworkRule> rules_;
+  std::vector<double> all_w_;
+  std::vector<std::map<std::vector<int>, double>> alone_;
+};
+
+}  // namespace
+
+hall::HallPlan hall_plan(const LoadedHall& loaded, const std::vector<HallKindResult>& kinds, uint64_t seed) {
+  const hall::HallInput& in = loaded.input;
+  hall::HallPlan plan;
+  std::vector<Fabric> fabrics;
+  for (const hall::HallCluster& cluster : in.clusters) {
+    fabrics.push_back(build_fabric(cluster.cluster));
+    plan.clusters.push_back(cluster_of(cluster, fabrics.back()));
+  }
+  const auto meter = std::make_shared<NetworkMeter>(loaded, std::move(fabrics));
+  plan.network_shares = [meter](int cluster, const std::vector<const std::vector<int>*>& nodes) {
+    return meter->watts(cluster, nodes);
+  };
+  for (size_t k = 0; k < kinds.size(); ++k) add_jobs(loaded, loaded.kinds[k], kinds[k], seed, plan.jobs);
+  plan.queue = in.queue, plan.placing = in.placement;
+  plan.limit_w = loaded.limit_w;
+  if (in.budget)
+    for (const hall::Keep keep : in.budget->keep) (keep == hall::Keep::cap ? plan.cap : plan.pause) = true;
+  if (in.battery) plan.battery = battery_of_bus(*in.battery, hall::kNever);
+  plan.cooling = cooling_of(loaded);
+  plan.outside_c = loaded.outside_c;
+  plan.carbon_kg_per_j = loaded.carbon_kg_per_j, plan.price_per_j = loaded.price_per_j;
+  for (const hall::MaintenanceInput& m : in.maintenance) {
+    hall::Window w{0, std::vector<int>(at(m.count)), m.at.value(), m.at.value() + m.lasts.value()};
+    for (size_t c = 0; c < in.clusters.size(); ++c)
+      if (in.clusters[c].name == m.cluster) w.cluster = static_cast<int>(c);
+    std::iota(w.nodes.begin(), w.nodes.end(), m.first);
+    plan.maintenance.push_back(std::move(w));
+  }
+  for (const hall::OutageInput& o : in.outages) plan.outages.push_back({o.at.value(), o.at.value() + o.lasts.value()});
+  if (in.lasts) plan.end_s = in.lasts->value();
+  return plan;
+}
+
+void count_money(const LoadedHall& loaded, const hall::HallPlan& plan, hall::HallOutcome& out) {
+  if (!loaded.priced) {
+    out.cost_energy.reset();
+    for (hall::JobOutcome& job : out.jobs) job.cost_energy.reset();
+  }
+  constexpr double year_s = 365.25 * 86400, month_s = 30 * 86400.0;
+  // Of the whole hall a node-second: what is spread evenly, on the nodes that hold jobs.
+  const auto spread = [&](const auto& per_node, double per_switch, double years, Maybe& total,
+                          Maybe hall::JobOutcome::*share) {
+    double sum = 0, held = 0;
+    for (size_t c = 0; c < plan.clusters.size(); ++c) {
+      const auto node = per_node.find(plan.clusters[c].name);
+      const double node_value = node == per_node.end() ? 0 : node->second.value();
+      sum +=
+          (plan.clusters[c].nodes * node_value + plan.clusters[c].switches * per_switch) * out.end_s / (years * year_s);
+    }
+    for (const hall::JobOutcome& job : out.jobs) held += job.node_s;
+    total = sum;
+    for (hall::JobOutcome& job : out.jobs)
+      if (held > 0) job.*share = sum * job.node_s / held;
+  };
+  if (loaded.input.money) {
+    const hall::MoneyInput& m = *loaded.input.money;
+    if (!m.node.empty())
+      spread(m.node, m.network_switch.value(), m.years, out.cost_capital, &hall::JobOutcome::cost_capital);
+    if (m.demand_charge.value() > 0) {
+      double sum = 0;
+      for (size_t k = 0; k < out.demand_by_month_w.size(); ++k)
+        sum += out.demand_by_month_w[k] / 1e3 * m.demand_charge.value() *
+               std::min(1.0, (out.end_s - static_cast<double>(k) * month_s) / month_s);
+      out.cost_demand = sum;
+      double energy = 0;
+      for (const hall::JobOutcome& job : out.jobs) energy += job.energy_j;
+      for (hall::JobOutcome& job : out.jobs)
+        if (energy > 0) job.cost_demand = sum * job.energy_j / energy;
+    }
+  }
+  if (loaded.input.embodied)
+    spread(loaded.input.embodied->node, loaded.input.embodied->network_switch.value(), loaded.input.embodied->years,
+           out.embodied_kg_co2e, &hall::JobOutcome::embodied_kg_co2e);
+  for (hall::JobOutcome& job : out.jobs) {
+    for (const Maybe& part : {job.cost_energy, job.cost_demand, job.cost_capital})
+      if (part) job.cost = job.cost.value_or(0) + *part;
+    if (!job.end_s || job.tokens <= 0) continue;
+    if (job.cost) job.cost_per_million_tokens = *job.cost / job.tokens * 1e6;
+    job.kwh_per_million_tokens = job.energy_j / kJoulesPerKwh / job.tokens * 1e6;
+  }
+}
+
+HallAnswer simulate_hall(const LoadedHall& loaded, const HallOptions& options,
+                         const std::function<void(size_t, size_t)>& progress) {
+  HallAnswer answer;
+  answer.hall = loaded.input.name;
+  answer.inputs_sha256 = loaded.sha256;
+  answer.currency = loaded.currency;
+  answer.warnings = loaded.warnings;
+  answer.kinds = simulate_kinds(loaded, options, progress);
+  for (const hall::HallCluster& c : loaded.input.clusters)
+    answer.rules["network " + c.name] = choice_name(*c.network_rule);
+  answer.rules["loss"] = "by DC watts of nodes";
+  answer.rules["cooling"] = "by watts before cooling";
+  answer.rules["idle"] = "by node-seconds held";
+  answer.rules["capital"] = "by node-seconds held";
+  answer.rules["demand"] = "by energy";
+  answer.runs = options.runs;
+  std::vector<hall::HallOutcome> runs;
+  for (int r = 0; r < options.runs; ++r) {
+    const uint64_t seed = options.seed + static_cast<uint64_t>(r);
+    const hall::HallPlan plan = hall_plan(loaded, answer.kinds, seed);
+    if (r == 0) check_hall(plan);
+    runs.push_back(run_hall(plan, seed, r == 0));
+    count_money(loaded, plan, runs.back());
+    if (r == 0) answer.grid = hall_grid_view(loaded, answer.kinds, plan, runs.back());
+  }
+  if (options.runs > 1) answer.series_of_runs = spreads_of(runs);
+  answer.outcome = std::move(runs.front());
+  if (!loaded.input.embodied) answer.warnings.push_back("no sourced value of embodied carbon: none is given");
+  return answer;
+}
+
+}  // namespace tw

@@ -1,0 +1,90 @@
+// trainwatt hall as a user runs it: refusals in one line with nothing written, results that add up.
+#include <nlohmann/json.hpp>
+
+#include "command_line/program.hpp"
+
+using namespace program;
+
+namespace {
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// Two kinds of given jobs on one small cluster; `over` replaces or adds keys.
+std::string hall(const std::string& over = "{}") {
+  nlohmann::json h = nlohmann::json::parse(R"({
+    "name": "toy",
+    "site": {"name": "here", "pue": 1.2, "carbon_intensity": "0.4 kg/kWh", "price": "0.1 USD/kWh"},
+    "clusters": [{"name": "smc", "cluster": {"use": "topologies/smc-h100.json", "fabric": {"units": 2}}}],
+    "jobs": [
+      {"name": "a", "nodes": 4, "duration": "1 h", "node_power": "7 kW", "every": "30 min", "count": 3,
+       "points": [{"cap": "500 W", "slowdown": 1.2, "node_power": "5.5 kW"}]},
+      {"name": "b", "nodes": 8, "duration": "2 h", "node_power": "6 kW", "priority": 1}
+    ],
+    "budget": {"power": "130 kW", "keep": ["cap"]}
+  })");
+  h.merge_patch(nlohmann::json::parse(over));
+  return h.dump();
+}
+
+std::string refused(const std::string& over, int code) {
+  const Folder f;
+  const std::string file = f.put("hall.json", hall(over));
+  const Run r = run({"hall", file, "-o", f / "out"});
+  INFO(r.err);
+  CHECK(r.code == code);
+  CHECK(r.error_lines() == 1);
+  CHECK(r.out.empty());
+  CHECK(f.files() == 1);
+  return r.err;
+}
+
+}  // namespace
+
+TEST_CASE("hall: what can never work is refused in one line, and nothing is written") {
+  CHECK(contains(refused(R"({"jobs": [{"name": "big", "nodes": 13, "duration": "1 h", "node_power": "7 kW"}]})", 3),
+                 "big can never start: it wants 13 nodes, smc has 12"));
+  CHECK(contains(refused(R"({"budget": {"power": "20 kW"}})", 3), "takes with every node idle"));
+  CHECK(contains(refused(R"({"battery": {"capacity": "1 MWh", "power": "0 W", "recharge": "1 kW"}})", 2),
+                 "/battery/power"));
+  CHECK(contains(refused(R"({"battery": {"capacity": "1 MWh", "recharge": "1 kW"}})", 2), "power"));
+  CHECK(contains(
+      refused(R"({"jobs": [{"name": "a", "cluster": "smd", "nodes": 1, "duration": "1 h", "node_power": "7 kW"}]})", 2),
+      "no cluster \"smd\" in the hall; did you mean \"smc\"?"));
+  CHECK(contains(refused(R"({"budget": {"power": null}})", 2), "/budget: one of"));
+}
+
+TEST_CASE("hall: files, sums and seeds") {
+  const Folder f;
+  const std::string file = f.put("hall.json", hall());
+  const Run r = run({"hall", file, "-o", f / "out", "--json", f / "a.json", "--runs", "3"});
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  for (const char* name : {"hall.json", "jobs.csv", "power.csv", "hall.csv", "table.txt"})
+    CHECK(fs::exists(f / (std::string("out/") + name)));
+  const std::string text = tw::read_file(f / "a.json");
+  CHECK(text == tw::read_file(f / "out/hall.json"));
+  const auto h = nlohmann::json::parse(text);
+  double sum = 0;
+  for (const auto& job : h["jobs"]) sum += job["energy_j"].get<double>();
+  CHECK(sum == Approx(h["feed_j"].get<double>()).epsilon(1e-9));
+  CHECK(std::abs(h["books_error"].get<double>()) < 1e-9);
+  CHECK(h["peak_w"].get<double>() <= 130e3 * (1 + 1e-9));
+  CHECK(h["finished"] == 4);
+  CHECK(h["cost_energy"].get<double>() == Approx(h["feed_j"].get<double>() / 3.6e6 * 0.1));
+  CHECK(h["embodied_kg_co2e"].is_null());
+  CHECK(h["series_of_runs"]["feed_j"]["sd"] == 0);
+  run({"hall", file, "--json", f / "b.json", "--runs", "3"});
+  CHECK(tw::read_file(f / "b.json") == text);
+}
+
+TEST_CASE("hall: the shipped halls are read") {
+  for (const auto& entry : fs::directory_iterator(source_folder() + "/scenarios/halls")) {
+    if (entry.path().extension() != ".json") continue;
+    const Run r = run({"hall", entry.path().string(), "--set", "/no_such_key=1"});
+    CAPTURE(entry.path().string(), r.err);
+    CHECK(r.code == 2);
+    CHECK(r.error_lines() == 1);
+  }
+}

@@ -35,7 +35,11 @@ void MemoryResult::describe(Outputs<MemoryResult>& d) {
            "need of a GPU of the stage that needs most; null for a profiled workload");
   d.output("capacity_bytes", &MemoryResult::capacity_bytes, "B", "what a GPU has");
   d.output("parts_bytes", &MemoryResult::parts_bytes, "B",
-           "the need by part: weights, gradients, optimizer, activations, workspace");
+           "the need by part at the step's peak: weights, gradients, optimizer, activations, logits, gathered (whole "
+           "weights of sharded layers, buffers of their exchange), workspace, context");
+  d.output("allocated_bytes", &MemoryResult::allocated_bytes, "B", "the need without the process's context");
+  d.output("reserved_bytes", &MemoryResult::reserved_bytes, "B",
+           "what a caching allocator takes for it, which keeps the most of each stream");
 }
 
 void Distribution::describe(Outputs<Distribution>& d) {

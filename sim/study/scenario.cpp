@@ -16,6 +16,7 @@
 #include "study/profiled_chip.hpp"
 #include "study/what_if_accelerator.hpp"
 #include "topology/fabric.hpp"
+#include "workload/parameters.hpp"
 #include "workload/pattern.hpp"
 
 namespace tw {
@@ -117,6 +118,7 @@ void check_scenario(Scenario& s, const ReadContext& root) {
   const ReadContext plan = root.at("plan");
   const std::string problem = nodes_problem(s.cluster, s.plan.nodes + s.plan.evaluation_nodes);
   if (!problem.empty()) plan.at("nodes").fault(problem);
+  if (s.training) s.software = with_optimizer(s.software, *s.training);
   complete_plan(s.plan, s.cluster.node.gpus, plan);
   if (s.network && s.training) {
     check_architecture(*s.network, root.at("network"));

@@ -46,6 +46,7 @@ MemoryResult memory_of(const Scenario& s) {
   const PlanMemory most = plan_memory(*s.network, *s.training, s.plan, s.software);
   r.per_gpu_bytes = most.memory.total();
   r.parts_bytes = most.memory.parts();
+  r.allocated_bytes = most.memory.allocated(), r.reserved_bytes = most.memory.reserved;
   if (*r.per_gpu_bytes > *r.capacity_bytes) {
     std::string table;
     for (const auto& [part, size] : r.parts_bytes)

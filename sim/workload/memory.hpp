@@ -1,4 +1,4 @@
-// Memory of one accelerator, by part: what has to fit before anything is simulated.
+// Memory of one accelerator: tensors with their lifetimes over one step, by part, at the moment that needs most.
 #pragma once
 
 #include <map>
@@ -12,9 +12,14 @@
 namespace tw {
 
 struct StageMemory {
-  double weights = 0, gradients = 0, optimizer = 0, activations = 0, workspace = 0;  // bytes
-  double buckets = 0;  // of the gradients: copies that travel
-  double total() const { return weights + gradients + optimizer + activations + workspace; }
+  // Bytes at the step's peak. activations: kept for backward passes; workspace: gradients of activations, recomputed
+  // tensors and kernels' workspaces; gathered: whole weights of sharded layers with the buffers of their exchange;
+  // context: of the process, its libraries and communicators, beside the framework's allocator.
+  double weights = 0, gradients = 0, optimizer = 0, activations = 0, logits = 0, gathered = 0, workspace = 0,
+         context = 0;
+  double reserved = 0;  // by a caching allocator that keeps the most of each stream
+  double allocated() const { return weights + gradients + optimizer + activations + logits + gathered + workspace; }
+  double total() const { return allocated() + context; }
   std::map<std::string, double> parts() const;
 };
 
@@ -28,9 +33,7 @@ std::vector<StageMemory> memory_of_stages(const Architecture& network, const Tra
 // reduce for every micro-batch, and keeps both whole through the step instead (PyTorch FSDP2, torchtitan).
 bool reshards(const Plan& plan);
 
-// Activation bytes that one layer keeps for one micro-batch on one rank. Eager kernels also keep what fusion would not
-// write: the activation before the gate's product, keys and values repeated for every query head, experts' outputs
-// before their gates. Without a kind the network's first layer.
+// Activation bytes that one layer keeps for one micro-batch on one rank. Without a kind the network's first layer.
 double layer_activation_bytes(const Architecture& network, const LayerKind& kind, const Training& training,
                               const Plan& plan, bool eager = false);
 double layer_activation_bytes(const Architecture& network, const Training& training, const Plan& plan,

@@ -158,6 +158,29 @@ SharedSum gathered_bytes(const std::vector<ParameterGroup>& groups, int chunk) {
   return sum;
 }
 
+namespace {
+
+double bytes_of(StatePrecision p) {
+  return p == StatePrecision::fp32 ? 4 : p == StatePrecision::bf16 ? 2 : p == StatePrecision::fp8 ? 1 : 0;
+}
+
+}  // namespace
+
+Software with_optimizer(Software s, const Training& t) {
+  if (!t.optimizer) return s;
+  const Optimizer& o = *t.optimizer;
+  const double states = bytes_of(o.master) + (o.update == Update::muon ? 1 : 2) * bytes_of(o.moments);
+  s.gradient_bytes_per_parameter = bytes_of(o.gradients);
+  s.optimizer_state_bytes_per_parameter = states;
+  s.optimizer_bytes_per_parameter = 2 * states + s.gradient_bytes_per_parameter + 2;
+  return s;
+}
+
+double state_bytes(const ParameterGroup& g, const Training& t, const Software& s) {
+  const bool second = t.optimizer && t.optimizer->update == Update::muon && g.kind == ParameterKind::embedding;
+  return s.optimizer_state_bytes_per_parameter + (second ? bytes_of(t.optimizer->moments) : 0);
+}
+
 double trained_layer_parameters(const Architecture& n, const LayerKind& kind, const Training& t, const Plan& p) {
   if (t.lora) return adapter_parameters(n, kind, *t.lora) / p.tp;
   double sum = 0;

@@ -48,6 +48,12 @@ SharedSum trained_parameters(const std::vector<ParameterGroup>& groups, int chun
 // Bytes of the buffers that ZeRO-3 gathers for one pass of a rank through `chunk`; groups of one rank gather nothing.
 SharedSum gathered_bytes(const std::vector<ParameterGroup>& groups, int chunk);
 
+// The release with what a training's optimizer keeps and moves in the place of its own: bytes of states and gradients,
+// and traffic of an update (all states and the gradient read, states and weight written).
+Software with_optimizer(Software software, const Training& training);
+// Bytes of states of each parameter of a group.
+double state_bytes(const ParameterGroup& group, const Training& training, const Software& software);
+
 // Trained parameters of one layer that a rank holds before sharding.
 double trained_layer_parameters(const Architecture& network, const LayerKind& kind, const Training& training,
                                 const Plan& plan);

@@ -235,6 +235,25 @@ void Lora::describe(Description<Lora>& d) {
   d.optional("dropout", &Lora::dropout, "dropout probability on the adapters' input", between(0, 1));
 }
 
+std::vector<std::pair<std::string, Update>> Choices<Update>::table() {
+  return {{"adamw", Update::adamw}, {"muon", Update::muon}};
+}
+
+std::vector<std::pair<std::string, StatePrecision>> Choices<StatePrecision>::table() {
+  return {{"none", StatePrecision::none},
+          {"fp8", StatePrecision::fp8},
+          {"bf16", StatePrecision::bf16},
+          {"fp32", StatePrecision::fp32}};
+}
+
+void Optimizer::describe(Description<Optimizer>& d) {
+  d.object("optimizer", "What the optimizer keeps of each trained parameter.");
+  d.optional("update", &Optimizer::update, "rule: AdamW with two moments, or Muon with one (two for tables)");
+  d.optional("master", &Optimizer::master, "precision of its own copy of the weights; none: it updates the weights");
+  d.optional("moments", &Optimizer::moments, "precision of each moment");
+  d.optional("gradients", &Optimizer::gradients, "precision in which gradients are kept and exchanged");
+}
+
 void Training::describe(Description<Training>& d) {
   d.object("training", "How the model is trained.");
   d.optional("precision", &Training::precision, "precision of the linear layers");
@@ -245,6 +264,14 @@ void Training::describe(Description<Training>& d) {
              "all but every other product (alternate), whole layers (full)");
   d.optional("recompute_modules", &Training::recompute_modules,
              "with selective: what is computed again; absent: attention");
+  d.optional("optimizer", &Training::optimizer, "the optimizer's states; absent: as the release keeps them");
+  d.optional("loss_chunks", &Training::loss_chunks,
+             "parts of the tokens that head and loss take one after the other, so that logits of one part exist at a "
+             "time",
+             between(1, 100000));
+  d.optional("offload_layers", &Training::offload_layers,
+             "layers of a stage whose activations wait in the host's memory; their copies are taken to be hidden",
+             between(0, 100000));
   d.optional("expert_imbalance", &Training::expert_imbalance,
              "tokens of the rank with the busiest experts over the mean", between(1, 1e3));
 }

@@ -76,12 +76,36 @@ struct Lora {
   static void describe(Description<Lora>& d);
 };
 
+enum class Update { adamw, muon };
+template <>
+struct Choices<Update> {
+  static std::vector<std::pair<std::string, Update>> table();
+};
+
+enum class StatePrecision { none, fp8, bf16, fp32 };
+template <>
+struct Choices<StatePrecision> {
+  static std::vector<std::pair<std::string, StatePrecision>> table();
+};
+
+// What the optimizer keeps of each trained parameter.
+struct Optimizer {
+  Update update = Update::adamw;                   // AdamW has two moments, Muon one but for tables
+  StatePrecision master = StatePrecision::fp32;    // copy of the weight
+  StatePrecision moments = StatePrecision::fp32;   // each
+  StatePrecision gradients = StatePrecision::fp32;  // as they are kept and exchanged
+  static void describe(Description<Optimizer>& d);
+};
+
 struct Training {
   Precision precision = Precision::bf16;  // of the linear layers' matrix products
   long sequence = 0;
   std::optional<Lora> lora;
   Recompute recompute = Recompute::none;
   std::vector<Module> recompute_modules;
+  std::optional<Optimizer> optimizer;  // absent: the release's
+  int loss_chunks = 1;                 // head and loss take the tokens in so many parts
+  int offload_layers = 0;              // of a stage, whose activations wait in the host's memory
   double expert_imbalance = 1;  // rows of the busiest rank's experts over the mean
   static void describe(Description<Training>& d);
 };

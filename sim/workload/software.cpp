@@ -4,6 +4,10 @@
 
 namespace tw {
 
+std::vector<std::pair<std::string, Loss>> Choices<Loss>::table() {
+  return {{"eager", Loss::eager}, {"fp32", Loss::fp32}, {"in_place", Loss::in_place}};
+}
+
 void Software::describe(Description<Software>& d) {
   d.object("software", "Costs and habits of one software release.");
   d.required("name", &Software::name, "name of the release");
@@ -62,7 +66,11 @@ void Software::describe(Description<Software>& d) {
   d.optional("frozen_fp8_bytes_per_parameter", &Software::frozen_fp8_bytes_per_parameter,
              "bytes of a frozen weight kept in FP8: 1, or 2 where the release keeps a transposed copy of each",
              between(1, 4));
-  d.optional("workspace", &Software::workspace, "context, communication buffers, library workspaces");
+  d.optional("workspace", &Software::workspace,
+             "memory beside the framework's allocator: context, library workspaces, communication buffers");
+  d.optional(
+      "communicator", &Software::communicator,
+      "memory of each kind of group (tp, cp, pp, ep, dp) that exchanges, beside that: channels and their buffers");
   d.optional("sharp", &Software::sharp, "collectives between nodes may be reduced in the switches (SHARP)");
   d.optional("nvls", &Software::nvls, "collectives inside a node may use NVLink multicast (NVLS)");
   d.optional("cast_traffic", &Software::cast_traffic,
@@ -89,9 +97,16 @@ void Software::describe(Description<Software>& d) {
              "times that ZeRO-3 reads or writes gathered weights (and gradients before their reduce-scatter) to copy "
              "them",
              between(0, 20));
-  d.optional("gathered_layers", &Software::gathered_layers,
-             "layers whose weights and gradients ZeRO-3 holds whole at a time, prefetch and buffers included",
-             between(1, 100));
+  d.optional("gathers_again", &Software::gathers_again,
+             "with sequence parallelism inputs of products are kept as they were before their gather, which backward "
+             "repeats; else gathered");
+  d.optional("stores_fp8", &Software::stores_fp8, "inputs of FP8 products are kept in FP8; else in BF16");
+  d.optional("fp8_activation_input", &Software::fp8_activation_input,
+             "training in FP8 keeps the inputs of activation functions in FP8");
+  d.optional(
+      "loss", &Software::loss,
+      "logits: eager kernels with their FP32 copies, FP32 in their place, or one kernel that leaves gradients in "
+      "the place of BF16 logits");
   d.optional("persistent_gradients", &Software::persistent_gradients,
              "gradient buffers live through the whole step; else a step of one micro-batch frees them");
   d.optional("bucket_copies", &Software::bucket_copies,

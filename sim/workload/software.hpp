@@ -9,6 +9,14 @@
 
 namespace tw {
 
+// How a release makes the loss of its logits: eager kernels with FP32 copies; FP32 in the place of the logits; or one
+// kernel that leaves the gradients in the place of BF16 logits.
+enum class Loss { eager, fp32, in_place };
+template <>
+struct Choices<Loss> {
+  static std::vector<std::pair<std::string, Loss>> table();
+};
+
 struct Software {
   std::string name;
   Time host_per_operation = seconds(10e-6);   // host time to issue one kernel
@@ -44,7 +52,8 @@ struct Software {
   double gradient_bytes_per_parameter = 4;
   double optimizer_state_bytes_per_parameter = 12;  // FP32 master weight and two moments
   double frozen_fp8_bytes_per_parameter = 1;
-  Bytes workspace = bytes(2e9);         // context, communication buffers, library workspaces
+  Bytes workspace = bytes(2e9);         // context, library workspaces
+  Bytes communicator;                   // of each kind of group that exchanges
   bool sharp = false;                   // collectives may be reduced in the switches
   bool nvls = false;                    // and over NVLink multicast
   double cast_traffic = 0;              // bytes moved by FP8 casts per byte of BF16 operand; 0 = fused away
@@ -57,7 +66,10 @@ struct Software {
   double optimizer_efficiency = 0;      // of the optimizer's kernel, against the copy plateau; 0: memory_efficiency
   double gradient_copy_passes = 0;      // bucket copies and scaling around an all-reduce of gradients
   double gather_copy_passes = 0;        // copies out of gather buffers and into reduce-scatter buffers
-  double gathered_layers = 2;           // layers whose weights and gradients ZeRO-3 holds whole at a time
+  bool gathers_again = true;            // tensor-parallel gathers of kept inputs are repeated for weight gradients
+  bool stores_fp8 = true;               // inputs of FP8 products are kept in FP8; else in BF16
+  bool fp8_activation_input = false;    // with FP8: inputs of activation functions are kept in FP8
+  Loss loss = Loss::fp32;
   bool persistent_gradients = true;     // gradient buffers live through the whole step
   double bucket_copies = 0;             // copies of the gradients that all-reduce buckets hold
   Time step_fixed;                      // optimizer bookkeeping, logging, data hand-over of each step

@@ -1,0 +1,284 @@
+// What eager kernels keep and make was read off PyTorch 2.11 (reference/gpu_lab_6/saved.csv, trace.csv); fused releases
+// keep inputs of products in their precision, of norms, of attention and of the activation, and nothing between.
+#include "workload/layer_tensors.hpp"
+
+#include <algorithm>
+
+namespace tw {
+namespace {
+
+constexpr int kNone = -1;
+int of(Module m) {
+  return static_cast<int>(m);
+}
+
+struct Writer {
+  Tape& tape;
+  const Work& w;
+  bool eager = w.software.eager_elementwise;
+  const Sizes& s = w.s;
+
+  bool again(Module m) const { return recomputes(w.t, m); }
+  // An operation with one output; the gradient wants `saves`.
+  int op(std::vector<int> in, double bytes, std::vector<int> saves = {}) {
+    const int out = tape.tensor(bytes);
+    tape.add({std::move(in), {out}, std::move(saves)});
+    return out;
+  }
+  int sum(int a, int b) {
+    TapeOp o{{a, b}, {tape.tensor(tape.bytes(a))}, {}};
+    o.passes = true;
+    const int out = o.out.front();
+    tape.add(o);
+    return out;
+  }
+  int norm(int x, double elements) {
+    const int before = tape.module(of(Module::norms));
+    const int h = op({x}, kBf16 * elements, {x});
+    tape.module(before);
+    return h;
+  }
+  // y = x W for each of `groups`; `target` is the adapter's place. Weight gradients want the input, in the product's
+  // precision: of a frozen base only adapters do, in BF16. `from` is the input before it was gathered: fused releases
+  // keep that and gather again.
+  struct Product {
+    double rows, in, out;
+    int target;
+    int from = -1;
+    double groups = 1;
+    bool joins = false;     // eager kernels join the gradients of its parts
+    bool halves = false;    // two outputs, numbered in a row
+    bool own_copy = false;  // the FP8 copy of its input stays, though the input is made again
+  };
+  bool keeps_input(int target) const {
+    return w.trained() ? !is_scaled(w.t.precision) || !w.software.stores_fp8 : w.targets() >= target;
+  }
+  int product(int x, const Product& p) {
+    const int kept = p.from >= 0 && w.software.gathers_again ? p.from : x;
+    const double bytes = kBf16 * p.rows * p.out;
+    TapeOp o{{x}, {tape.tensor(p.halves ? bytes / 2 : bytes)}, {}};
+    const int y = o.out.front();
+    if (p.halves) o.out.push_back(tape.tensor(bytes / 2));
+    o.joins = p.joins;
+    if (keeps_input(p.target)) {
+      o.saves = {kept};
+    } else if (w.trained()) {
+      const int copy = tape.tensor(tape.bytes(kept) / kBf16);
+      if (tape.again(kept) && !p.own_copy) tape.drop(copy);
+      o.out.push_back(copy);
+      o.saves = {copy};
+    }
+    if (w.trained()) o.weight_gradient = kBf16 * p.groups * p.in * p.out;
+    if (kept != x) o.backward_workspace = tape.bytes(x);
+    // Grouped products are not among those that the rule keeps and counts.
+    if (w.t.recompute == Recompute::alternate && p.groups <= 1 && tape.every_other()) tape.keep(y);
+    tape.add(o);
+    return w.targets() >= p.target ? sum(y, op({x}, tape.bytes(y), {kept})) : y;
+  }
+  int gather(int x, double width) { return s.tp > 1 && w.p.sequence_parallel ? op({x}, kBf16 * s.tokens * width) : x; }
+  int scatter(int y) { return s.tp > 1 && w.p.sequence_parallel ? op({y}, kBf16 * s.shard * s.hidden) : y; }
+  int dropped(int y) {
+    if (w.n.dropout <= 0) return y;
+    const int mask = tape.tensor(s.shard * s.hidden), out = tape.tensor(tape.bytes(y));
+    tape.add({{y}, {out, mask}, {mask}});
+    return out;
+  }
+
+  int latents(int h) {
+    const auto rq = static_cast<double>(w.n.mla->query_rank), rkv = static_cast<double>(w.n.mla->kv_rank);
+    const double width = rq + rkv + static_cast<double>(w.n.mla->rope);
+    const int narrow = product(h, {s.shard, s.hidden, width, 9});
+    const int normed = norm(narrow, s.shard * width);
+    const int before = tape.module(of(Module::mla_up));
+    const int up = product(gather(normed, width), {s.tokens, std::max(rq, rkv), s.query + 2 * s.kv, 1, normed});
+    tape.module(before);
+    return up;
+  }
+  // Queries, keys and values in one tensor.
+  int projected(int h) {
+    const double width = s.query + 2 * s.kv;
+    if (w.n.mla) return latents(h);
+    const int g = gather(h, s.hidden);
+    if (w.t.recompute != Recompute::alternate) return product(g, {s.tokens, s.hidden, width, 1, h, 1, eager});
+    // Three products, of which the first and the last are kept.
+    TapeOp o{{g}, {tape.tensor(kBf16 * s.tokens * width), tape.tensor(kBf16 * s.tokens * (s.query + s.kv))}, {h}};
+    for (int i = 0; i < 3; ++i) tape.every_other();
+    tape.keep(o.out.back());
+    if (w.trained()) o.weight_gradient = kBf16 * s.hidden * width;
+    tape.add(o);
+    return o.out.front();
+  }
+
+  int attention(int x) {
+    const int qkv = projected(norm(x, s.shard * s.hidden));
+    std::vector<int> inputs = {qkv};
+    if (w.n.qk_norm != QkNorm::none && !w.n.mla) inputs.push_back(norm(qkv, s.tokens * (s.query + s.kv)));
+    const bool repeats = eager && w.n.rotary;
+    if (repeats) {
+      // Rotation in FP32, and keys and values once for every query head.
+      TapeOp turn{inputs, {tape.tensor(kBf16 * s.tokens * 3 * s.query)}, {}};
+      turn.forward_workspace = turn.backward_workspace = 2 * kFp32 * s.tokens * s.query;
+      inputs = turn.out;
+      tape.add(turn);
+    }
+    const int before = tape.module(of(Module::attention));
+    const int a = tape.tensor(kBf16 * s.tokens * s.output);
+    const int statistics = tape.tensor(kFp32 * s.tokens * static_cast<double>(w.n.heads) / s.tp);
+    TapeOp o{inputs, {a, statistics}, inputs};
+    if (w.software.fp8_attention && is_scaled(w.t.precision)) {
+      // It keeps FP8 copies of what it reads and writes.
+      double bytes = tape.bytes(a);
+      for (const int t : inputs) bytes += tape.bytes(t);
+      o.out.push_back(tape.tensor(bytes / kBf16));
+      o.saves = {o.out.back(), statistics};
+    } else {
+      o.saves.push_back(a), o.saves.push_back(statistics);
+    }
+    // FP32 gradients of queries; with shared keys and values those of every query head, before their sum.
+    o.backward_workspace = kFp32 * s.tokens * s.query * (s.kv < s.query && !repeats ? 2 : 1);
+    if (w.p.cp > 1) o.forward_workspace = 2 * kBf16 * s.tokens * 2 * s.kv;  // slices that come and go
+    tape.add(o);
+    tape.module(before);
+    // What a product wants of recomputed attention stays; attention is among what every other operation's rule keeps.
+    if (w.t.recompute == Recompute::selective && keeps_input(2)) tape.keep(a);
+    if (w.t.recompute == Recompute::alternate) tape.keep(a), tape.keep(statistics);
+    return sum(x, dropped(scatter(product(a, {s.tokens, s.output, s.hidden, 2, -1, 1, false, false, true}))));
+  }
+
+  int mamba(int x) {
+    const double inner = static_cast<double>(w.n.mamba->inner()) / s.tp;
+    const double maps = static_cast<double>(w.n.mamba->maps()) / s.tp;
+    const int h = norm(x, s.shard * s.hidden), g = gather(h, s.hidden);
+    const int in = product(g, {s.tokens, s.hidden, 2 * inner + maps, 1, h});
+    const int convolved = op({in}, kBf16 * s.tokens * (inner + maps), {in});
+    const int scanned = op({convolved}, kBf16 * s.tokens * inner, {convolved});
+    const int gated = op({scanned}, kBf16 * s.tokens * inner, {scanned});
+    return sum(x, scatter(product(gated, {s.tokens, inner, s.hidden, 2})));
+  }
+
+  // The way up, the activation, the way down; of each of `groups` experts.
+  int inner(int x, int from, double rows, double width, double inner, double groups) {
+    const bool parts = eager && w.n.mlp == Mlp::swiglu;
+    Product up{rows, width, w.mlp_up() * inner, 3, from, groups, parts, parts};
+    int gate = kNone, value = kNone;
+    if (w.t.recompute == Recompute::alternate && w.n.mlp == Mlp::swiglu) {
+      up.joins = up.halves = false, up.out = inner;
+      gate = product(x, up), value = product(x, up);
+    } else {
+      gate = product(x, up), value = parts ? gate + 1 : kNone;
+    }
+    const int before = tape.module(kNone);
+    tape.module(again(Module::activation) ? of(Module::activation) : before);
+    int m = kNone;
+    if (value == kNone && w.software.fp8_activation_input && is_scaled(w.t.precision)) {
+      TapeOp o{{gate}, {tape.tensor(kBf16 * rows * inner), tape.tensor(tape.bytes(gate) / kBf16)}, {}};
+      m = o.out.front();
+      o.saves = {o.out.back()};
+      tape.add(o);
+    } else if (value == kNone) {
+      m = op({gate}, kBf16 * rows * inner, {gate});
+    } else if (eager) {
+      const int silu = op({gate}, kBf16 * rows * inner, {gate});
+      m = op({silu, value}, kBf16 * rows * inner, {silu, value});
+    } else {
+      m = op({gate, value}, kBf16 * rows * inner, {gate, value});
+    }
+    tape.module(before);
+    return product(m, {rows, inner, width, 4, -1, groups});
+  }
+
+  int dense(int h, double size) { return scatter(inner(gather(h, s.hidden), h, s.tokens, s.hidden, size, 1)); }
+
+  int routed(int h) {
+    const Routed r = routed_tokens(w.n, w.t, w.p);
+    const auto width = static_cast<double>(w.n.expert_width());
+    const double sent = kBf16 * r.sent * width, rows = kBf16 * r.rows * width;
+    const int scores = tape.tensor(3 * kFp32 * s.shard * w.n.experts);  // logits, probabilities, choice
+    tape.add({{}, {scores}, {scores}});
+    int x = op({w.n.expert_latent > 0 ? product(h, {s.shard, s.hidden, width, 9}) : h}, sent);
+    if (w.p.ep > 1 || w.p.expert_tp() > 1) x = op({x}, rows);
+    if (w.p.ep > 1) x = op({x}, rows);  // sorted by expert
+    int y = inner(x, -1, r.rows, width, static_cast<double>(w.n.expert_size()) / w.p.expert_tp(), r.experts);
+    if (w.p.ep > 1) y = op({y}, rows);
+    if (w.p.ep > 1 || w.p.expert_tp() > 1) y = op({y}, sent);
+    if (eager) y = op({y}, sent, {y});  // times their gates
+    y = op({y}, kBf16 * s.shard * width);
+    if (w.n.expert_latent > 0) y = product(y, {s.shard, width, s.hidden, 9});
+    return w.n.shared_ffn > 0 ? sum(y, dense(h, static_cast<double>(w.n.shared_ffn) / s.tp)) : y;
+  }
+
+  int feed(int x) {
+    const bool experts = w.kind.feed == Feed::experts, whole = again(experts ? Module::experts : Module::mlp);
+    // A recomputed MLP begins with its norm (one fused operation); recomputed experts keep theirs' result.
+    int before = tape.module(kNone);
+    if (whole && !experts) tape.module(of(Module::mlp));
+    const int h = experts || !whole ? norm(x, s.shard * s.hidden) : op({x}, kBf16 * s.shard * s.hidden, {x});
+    if (whole && experts && !again(Module::norms)) tape.keep(h);
+    if (whole) tape.module(of(experts ? Module::experts : Module::mlp));
+    const int y = experts ? routed(h) : dense(h, s.ffn);
+    tape.module(before);
+    return sum(x, dropped(y));
+  }
+};
+
+}  // namespace
+
+Tape layer_tape(const Work& w) {
+  Tape tape(w.t, w.software.eager_elementwise);
+  Writer writer{tape, w};
+  const int x = tape.tensor(kBf16 * w.s.shard * w.s.hidden);
+  tape.input(x);
+  int y = x;
+  if (w.kind.mixer == Mixer::mamba)
+    y = writer.mamba(y);
+  else if (w.kind.mixer != Mixer::none)
+    y = writer.attention(y);
+  if (w.kind.feed != Feed::none) y = writer.feed(y);
+  tape.output(y);
+  return tape;
+}
+
+Tape head_tape(const Work& w) {
+  static const Training plain{};  // the head is never recomputed
+  Tape tape(plain, w.software.eager_elementwise);
+  const Sizes& s = w.s;
+  const double logits = s.tokens * static_cast<double>(w.n.vocabulary) / s.tp / w.t.loss_chunks;
+  const int x = tape.tensor(kBf16 * s.shard * s.hidden);
+  tape.input(x);
+  const int h = tape.tensor(kBf16 * s.shard * s.hidden);
+  tape.add({{x}, {h}, {x}});
+  int g = h;
+  if (s.tp > 1 && w.p.sequence_parallel) {
+    g = tape.tensor(kBf16 * s.tokens * s.hidden);
+    tape.add({{h}, {g}, {}});
+  }
+  const int y = tape.tensor(kBf16 * logits, Held::narrow_logits);
+  TapeOp product{{g}, {y}, {}};
+  if (w.trained()) {
+    product.saves = {g};
+    product.weight_gradient = kBf16 * static_cast<double>(w.n.vocabulary) / s.tp * s.hidden;
+  }
+  tape.add(product);
+  if (w.software.loss == Loss::in_place) {
+    tape.output(y);
+    return tape;
+  }
+  const int loss = tape.tensor(0, Held::logits);
+  if (w.software.loss == Loss::eager) {
+    // FP32 logits, their log softmax, and the gradients of both.
+    const int wide = tape.tensor(kFp32 * logits, Held::logits), chances = tape.tensor(kFp32 * logits, Held::logits);
+    tape.add({{y}, {wide}, {}});
+    TapeOp softmax{{wide}, {chances}, {chances}};
+    // Over parts of the vocabulary: exponentials beside (torch.distributed.tensor.parallel.loss).
+    if (s.tp > 1) softmax.backward_workspace = kFp32 * logits;
+    tape.add(softmax);
+    tape.add({{chances}, {loss}, {chances}});
+  } else {
+    const int chances = tape.tensor(kFp32 * logits, Held::logits);  // FP32, in place of the logits
+    tape.add({{y}, {loss, chances}, {chances}});
+  }
+  tape.output(loss);
+  return tape;
+}
+
+}  // namespace tw

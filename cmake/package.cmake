@@ -1,5 +1,7 @@
 # What is installed: the program with its engine, data, manual and completion; the library with its headers; packages.
 # The program finds its engine in ../lib/trainwatt and its data in ../share/trainwatt, seen from itself.
+# What is packed is what was built; tests and benchmarks need not be.
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY TRUE)
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 

@@ -1,3 +1,21 @@
+// Frames that scroll can be reached by the keyboard, and say what they hold.
+document.querySelectorAll(".scroll, .drawing").forEach(function (frame) {
+  var caption = frame.querySelector("caption"), figure = frame.closest("figure"), section = frame.closest("section");
+  var name = caption || (figure && figure.querySelector("figcaption")) || (section && section.querySelector("h2"));
+  function reach() {
+    if (frame.scrollWidth > frame.clientWidth + 1) {
+      frame.tabIndex = 0;
+      frame.setAttribute("role", "group");
+      frame.setAttribute("aria-label", name ? name.textContent.trim() : "table");
+    } else {
+      ["tabindex", "role", "aria-label"].forEach(function (a) { frame.removeAttribute(a); });
+    }
+  }
+  reach();
+  addEventListener("resize", reach);
+  var fold = frame.closest("details");
+  if (fold) fold.addEventListener("toggle", reach);
+});
 // Sorts by exact values where a column has them, else by text; the first click of a numeric column is ascending too.
 document.querySelectorAll("th").forEach(function (head) {
   function sort() {

@@ -11,11 +11,11 @@ set logscale x 2
 if (strlen(tics) > 0) { eval "set xtics (".bare_tics.")" }
 set offsets graph 0.03, graph 0.03, 0, 0
 set title title_text
-set tmargin at screen 0.91; set bmargin at screen 0.44
+set tmargin at screen 0.89; set bmargin at screen 0.44
 set logscale y 10
 set format x ""
 set ylabel y_text
-set key bottom left opaque
+set key tmargin right horizontal
 plot for [i=1:n] ARG4 using 1:(column(1 + 2 * n + i) * scale) with lines linestyle 2 linewidth 2.5 dashtype 2 title (i == 1 ? "ideal" : ""), \
      for [i=1:n] ARG4 using 1:(column(i + 1) * scale) with linespoints linestyle 10 + i title (n > 1 ? columnheader(i + 1) : "simulated")
 unset title

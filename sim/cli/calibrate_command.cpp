@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/calibrate_links.hpp"
 #include "cli/command.hpp"
 #include "cli/outputs.hpp"
 #include "core/document.hpp"
@@ -18,7 +19,7 @@ using Json = nlohmann::ordered_json;
 
 struct Arguments {
   std::vector<std::string> labs;
-  std::string gpu, datasheet, transfer, output;
+  std::string gpu, datasheet, transfer, output, nccl_tests, cluster;
 };
 
 std::string terabytes(const Bandwidth& b, int digits) {
@@ -97,11 +98,14 @@ std::string report(const Accelerator& a, const std::vector<PowerRow>& power) {
 
 ExitCode run(const Arguments& a, Console& console) {
   Faults& faults = console.faults;
+  if (!a.nccl_tests.empty()) return calibrate_links({a.nccl_tests, a.cluster, a.output}, console);
+  if (a.datasheet.empty())
+    faults.add({"--datasheet", "", "is missing", "the profile that gives memory, peaks and power"});
   if (a.labs.empty() == a.transfer.empty())
     faults.add({"LAB_DIR", "", a.labs.empty() ? "nothing to calibrate from" : "both LAB_DIR and --transfer are given",
                 "either folders of measurements, or --transfer PROFILE"});
   const auto path = find_input_file(a.datasheet, "");
-  if (!path) faults.add({a.datasheet, "", "no such profile", suggest_file(a.datasheet)});
+  if (!path && !a.datasheet.empty()) faults.add({a.datasheet, "", "no such profile", suggest_file(a.datasheet)});
   faults.throw_if_any();
   const auto datasheet = load<Accelerator>(a.datasheet);
   Accelerator profile;
@@ -148,26 +152,32 @@ ExitCode run(const Arguments& a, Console& console) {
 
 Command calibrate_command() {
   const auto a = std::make_shared<Arguments>();
-  return {"calibrate",
-          "Makes an accelerator profile from a laboratory's measurements, with its fit errors",
-          "  trainwatt calibrate reference/gpu_lab reference/gpu_lab_2 --gpu H100 --datasheet "
-          "models/accelerators/h100-sxm.json -o mine.json\n"
-          "  trainwatt calibrate --transfer models/accelerators/h100-sxm.json --datasheet "
-          "models/accelerators/a100-sxm-80gb.json -o mine.json",
-          {option("lab_dirs", "LAB_DIR",
-                  "folders with gemm.csv, attention.csv, memory_ops.csv, power.csv (tools/measure_gpu.py)", &a->labs),
-           option("--gpu", "NAME", "the rows to take, by their column gpu; needed when several GPUs were measured",
-                  &a->gpu),
-           required(option(
-               "--datasheet", "PROFILE",
-               "profile that gives name, memory, board limit, peaks, bandwidth and power; its tables are replaced",
-               &a->datasheet)),
-           option("--transfer", "PROFILE",
-                  "instead of measurements: scale this measured profile's kernels to the datasheet by their roofline "
-                  "times",
-                  &a->transfer),
-           required(output_file("-o,--output", "profile to write; - is stdout", &a->output))},
-          [a](Console& console) { return run(*a, console); }};
+  return {
+      "calibrate",
+      "Fits a profile to measurements: an accelerator's kernels, a cluster's links",
+      "  trainwatt calibrate reference/gpu_lab reference/gpu_lab_2 --gpu H100 --datasheet "
+      "models/accelerators/h100-sxm.json -o mine.json\n"
+      "  trainwatt calibrate --transfer models/accelerators/h100-sxm.json --datasheet "
+      "models/accelerators/a100-sxm-80gb.json -o mine.json\n"
+      "  trainwatt calibrate --nccl-tests all_reduce_perf.txt --cluster topologies/smc-h100.json -o mine.json",
+      {option("lab_dirs", "LAB_DIR",
+              "folders with gemm.csv, attention.csv, memory_ops.csv, power.csv (tools/measure_gpu.py)", &a->labs),
+       option("--gpu", "NAME", "the rows to take, by their column gpu; needed when several GPUs were measured",
+              &a->gpu),
+       option("--datasheet", "PROFILE",
+              "profile that gives name, memory, board limit, peaks, bandwidth and power; its tables are replaced",
+              &a->datasheet),
+       option("--transfer", "PROFILE",
+              "instead of measurements: scale this measured profile's kernels to the datasheet by their roofline "
+              "times",
+              &a->transfer),
+       option("--nccl-tests", "FILE",
+              "output of all_reduce_perf or its kin: link efficiency of --cluster, or the speed of its NVLink domain "
+              "where the ranks share one",
+              &a->nccl_tests),
+       option("--cluster", "CLUSTER", "cluster file that --nccl-tests was measured on", &a->cluster),
+       required(output_file("-o,--output", "profile or cluster to write; - is stdout", &a->output))},
+      [a](Console& console) { return run(*a, console); }};
 }
 
 }  // namespace tw::cli

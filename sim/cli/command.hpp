@@ -14,7 +14,8 @@ namespace tw::cli {
 class Console {
  public:
   bool quiet = false;
-  Faults faults;  // of what the command line names: told together with those that the command finds
+  std::string* capture = nullptr;  // takes the results instead of stdout
+  Faults faults;                   // of what the command line names: told together with those that the command finds
   void result(const std::string& text) const;
   void message(const std::string& text) const;  // a line; nothing when quiet
   void error(const std::string& text) const;    // a line, also when quiet

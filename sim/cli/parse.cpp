@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "cli/command.hpp"
+#include "cli/terminal.hpp"
 #include "core/text.hpp"
 
 namespace tw::cli {
@@ -31,6 +32,29 @@ void read_number(Number& out, const std::string& text, const Option& option) {
                                   std::is_integral_v<Number> ? "a whole number" : "a number", bounds(option.range)));
   out = value;
 }
+
+// Help that keeps to the terminal: meanings are wrapped at words beside their options, and so are examples.
+class Help : public CLI::Formatter {
+ public:
+  std::string make_option(const CLI::Option* option, bool positional) const override {
+    constexpr size_t column = 28;
+    std::string name = "  " + make_option_name(option, positional) + make_option_opts(option);
+    name += name.size() + 2 > column ? "\n" + std::string(column, ' ') : std::string(column - name.size(), ' ');
+    std::string meaning = wrapped(make_option_desc(option), kTerminalWidth - column);
+    for (size_t at = 0; (at = meaning.find('\n', at)) != std::string::npos; at += column + 1)
+      meaning.insert(at + 1, column, ' ');
+    return name + meaning + "\n";
+  }
+  std::string make_subcommand(const CLI::App* sub) const override {
+    constexpr size_t column = 14;
+    std::string meaning = sub->get_description();
+    std::replace(meaning.begin(), meaning.end(), '\n', ' ');
+    meaning = wrapped(meaning, kTerminalWidth - column);
+    for (size_t at = 0; (at = meaning.find('\n', at)) != std::string::npos; at += column + 1)
+      meaning.insert(at + 1, column, ' ');
+    return fmt::format("  {:<{}}{}\n", sub->get_name(), column - 2, meaning);
+  }
+};
 
 void declare(CLI::App& app, const Option& option) {
   CLI::Option* added = nullptr;
@@ -90,19 +114,20 @@ std::string unknown_argument(const std::string& word, const CLI::App& app) {
 
 Parsed parse(const std::vector<Command>& known, const std::vector<std::string>& arguments) {
   CLI::App app{
-      "TrainWatt predicts a distributed training run: its time, its power from GPU to grid, its energy and carbon.",
+      "TrainWatt predicts a distributed training run: its time, its power from GPU to\ngrid, its energy and carbon.",
       "trainwatt"};
+  app.formatter(std::make_shared<Help>());
   app.set_version_flag("--version", std::string("trainwatt ") + TW_VERSION);
   app.require_subcommand(0, 1);
   app.footer(
-      "Exit codes: 0 done, 1 a bug of ours, 2 bad input, 3 valid but does not fit, 4 simulation failed,\n"
-      "130 interrupted. Help of a subcommand: trainwatt SUBCOMMAND --help");
+      "Exit codes: 0 done, 1 a bug of ours, 2 bad input, 3 valid but does not fit,\n"
+      "4 simulation failed, 130 interrupted. Help: trainwatt SUBCOMMAND --help");
   std::vector<std::string> names;
   for (const Command& command : known) {
     names.push_back(command.name);
-    CLI::App* sub = app.add_subcommand(command.name, command.summary);
+    CLI::App* sub = app.add_subcommand(command.name, wrapped(command.summary));
     for (const Option& option : command.options) declare(*sub, option);
-    sub->footer("Examples:\n" + command.examples);
+    sub->footer("Examples:\n" + wrapped(command.examples));
   }
   if (arguments.empty()) return {nullptr, app.help(), true, ExitCode::bad_input};
   const std::string& first = arguments.front();

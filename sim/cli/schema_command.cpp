@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cli/command.hpp"
+#include "cli/manual.hpp"
 #include "cli/outputs.hpp"
 #include "core/files.hpp"
 #include "core/text.hpp"
@@ -15,7 +16,7 @@ namespace tw::cli {
 namespace {
 
 struct Arguments {
-  std::string kind, output, markdown;
+  std::string kind, output, markdown, manual, completion;
 };
 
 // The help of every command, as the program prints it.
@@ -42,6 +43,7 @@ void write_reference(const std::string& folder) {
   write_file(in_folder(folder, "inputs.md"), report::inputs_markdown());
   write_file(in_folder(folder, "outputs.md"), report::outputs_markdown());
   write_file(in_folder(folder, "commands.md"), commands_markdown());
+  write_file(in_folder(folder, "choices.md"), report::choices_markdown());
 }
 
 ExitCode run(const Arguments& a, Console& console) {
@@ -52,10 +54,10 @@ ExitCode run(const Arguments& a, Console& console) {
   if (!a.kind.empty() && schemas.count(a.kind) == 0)
     faults.add({"schema", "", fmt::format("unknown kind of input \"{}\"", a.kind), suggest(a.kind, names, 64)});
   faults.throw_if_any();
-  if (!a.markdown.empty()) {
-    write_reference(a.markdown);
-    if (a.output.empty() && a.kind.empty()) return ExitCode::done;
-  }
+  if (!a.markdown.empty()) write_reference(a.markdown);
+  if (!a.manual.empty()) write_manual(a.manual);
+  if (!a.completion.empty()) write_completion(a.completion);
+  if (!(a.markdown + a.manual + a.completion).empty() && a.output.empty() && a.kind.empty()) return ExitCode::done;
   for (const auto& [name, text] : schemas) {
     if (!a.kind.empty() && name != a.kind) continue;
     if (!a.output.empty())
@@ -79,7 +81,9 @@ Command schema_command() {
       "  trainwatt schema --markdown docs/reference",
       {option("kind", "KIND", "kind of input, such as scenario or cluster (default: list them)", &a->kind),
        output_folder("-o,--output", "write the schema of the kind, or of all kinds, into DIR", &a->output),
-       output_folder("--markdown", "write the reference pages of inputs, outputs and commands into DIR", &a->markdown)},
+       output_folder("--markdown", "write the reference pages of inputs, outputs and commands into DIR", &a->markdown),
+       output_folder("--man", "write the manual pages of all commands into DIR", &a->manual),
+       output_folder("--completion", "write the completion of bash and zsh into DIR", &a->completion)},
       [a](Console& console) { return run(*a, console); }};
 }
 

@@ -27,10 +27,10 @@ namespace fs = std::filesystem;
 std::vector<std::string> data_folders() {
   std::vector<std::string> folders;
   if (const char* chosen = std::getenv("TRAINWATT_DATA")) folders.emplace_back(chosen);
-  // The tree that it was built from, or what was installed beside it.
+  // What was installed beside it, or the tree that it was built from.
   std::error_code ignored;
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored).parent_path();
-  for (const fs::path& folder : {fs::path(TW_SOURCE_DATA), program / "../share/trainwatt"})
+  for (const fs::path& folder : {program / "../share/trainwatt", fs::path(TW_SOURCE_DATA)})
     if (fs::exists(folder / "models", ignored)) folders.push_back(folder.lexically_normal().string());
   return folders;
 }

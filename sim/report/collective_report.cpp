@@ -76,7 +76,7 @@ std::string collectives_json(const std::vector<CollectiveCost>& costs, int level
 
 std::string collective_text(const CollectiveCost& cost) {
   std::string out =
-      fmt::format("{} of {} over {} ranks\n", choice_name(cost.operation), bytes_text(cost.bytes), cost.ranks);
+      fmt::format("{} of {} over {} ranks\n", choice_name(cost.operation), size_text(cost.bytes), cost.ranks);
   const auto add = [&](const char* name, const std::string& value) {
     out += fmt::format("  {:<16} {}\n", name, value);
   };

@@ -22,11 +22,39 @@ std::string shown(const std::optional<std::string>& value) {
   return text.size() <= kWidest ? text : text.substr(0, kWidest - 3) + "...";
 }
 
-void section(std::string& out, const std::string& title, const std::vector<Comparand>& all,
-             FlatValues Comparand::*part) {
+constexpr double kSmallest_pct = 0.1;  // of a change that is shown without --all
+
+// The largest share by which the seeds of these runs may move an output.
+double noise_of(const std::vector<Comparand>& all) {
+  double noise_pct = kSmallest_pct;
+  for (size_t i = 1; i < all.size(); ++i)
+    if (const auto d = time_difference(all.front(), all[i])) noise_pct = std::max(noise_pct, d->noise_pct);
+  return noise_pct;
+}
+
+bool within(const Difference& d, double noise_pct) {
+  for (size_t i = 1; i < d.values.size(); ++i)
+    if (!d.changes_pct[i] ? d.values[i] != d.values[0] : std::abs(*d.changes_pct[i]) >= noise_pct) return false;
+  return true;
+}
+
+void section(std::string& out, const std::string& title, const std::vector<Comparand>& all, FlatValues Comparand::*part,
+             double noise_pct = 0) {
   std::vector<FlatValues> values;
   for (const Comparand& c : all) values.push_back(c.*part);
-  const std::vector<Difference> list = differences(values);
+  std::vector<Difference> list = differences(values);
+  const size_t every = list.size();
+  list.erase(std::remove_if(list.begin(), list.end(), [&](const Difference& d) { return within(d, noise_pct); }),
+             list.end());
+  const size_t hidden = every - list.size();
+  const std::string left_out = hidden == 0
+                                   ? ""
+                                   : fmt::format("  ({} that changed by less than {:.2g} % {} left out: --all)\n",
+                                                 hidden, noise_pct, hidden == 1 ? "is" : "are");
+  if (list.empty() && hidden > 0) {
+    out += title + ": nothing beyond noise\n" + left_out;
+    return;
+  }
   out += title + (list.empty() ? ": the same\n" : "\n");
   if (list.empty()) return;
   size_t path = 4;
@@ -48,6 +76,7 @@ void section(std::string& out, const std::string& title, const std::vector<Compa
       line += d.changes_pct[i] ? fmt::format("  {:>+8.2f} %", *d.changes_pct[i]) : fmt::format("  {:>10}", "");
     out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }
+  out += left_out;
 }
 
 // Each against the first: which parts of the step make the difference.
@@ -99,11 +128,11 @@ std::string unknown_inputs(const std::vector<Comparand>& all) {
 
 }  // namespace
 
-std::string compare_table(const std::vector<Comparand>& all) {
+std::string compare_table(const std::vector<Comparand>& all, bool everything) {
   std::string out;
   section(out, "Inputs", all, &Comparand::inputs);
   out += unknown_inputs(all);
-  section(out, "Outputs (SI units)", all, &Comparand::outputs);
+  section(out, "Outputs (SI units)", all, &Comparand::outputs, everything ? 0 : noise_of(all));
   out += noise_lines(all);
   return out + step_section(all);
 }

@@ -20,6 +20,7 @@
 #include "core/csv_field.hpp"
 #include "core/files.hpp"
 #include "core/text.hpp"
+#include "report/words.hpp"
 
 extern char** environ;  // NOLINT: as POSIX has it
 
@@ -199,7 +200,7 @@ std::vector<ErrorPoint> error_points(const std::vector<Outcome>& outcomes) {
   for (const Outcome& o : outcomes) {
     for (const ReferenceRow& row : o.result.reference.rows) {
       if (!row.error_pct || row.kind == "given") continue;
-      points.push_back({o.result.scenario + " " + row.quantity,
+      points.push_back({o.result.scenario + ": " + quantity_words(row.quantity),
                         row.kind == "fitted" ? RowKind::fitted : RowKind::predicted, *row.error_pct, std::nullopt});
     }
   }
@@ -207,7 +208,7 @@ std::vector<ErrorPoint> error_points(const std::vector<Outcome>& outcomes) {
 }
 
 Figures power_figure(const std::string& folder, const Scenario& scenario, const Result& result) {
-  if (result.series.time_s.empty()) return {};
+  if (result.series.time_s.size() < 2) return {};  // a single reading is no curve
   std::vector<std::pair<double, double>> measured;
   if (!scenario.reference.trace.empty()) measured = mean_trace(CsvTable::load(scenario.reference.trace));
   std::string data = "time_s,simulated_w,p5_w,p95_w,p50_w\n";

@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 
+#include "core/units.hpp"
+
 namespace tw::report {
 namespace {
 
@@ -66,6 +68,12 @@ std::string energy_text(double value_j) {
 }
 std::string bytes_text(double value_bytes) {
   return with_prefix(value_bytes, "B");
+}
+std::string size_text(double value_bytes) {
+  constexpr std::array<Prefix, 4> prefixes{{{1099511627776.0, "TiB"}, {gib, "GiB"}, {1048576, "MiB"}, {1024, "KiB"}}};
+  for (const Prefix& p : prefixes)
+    if (std::abs(value_bytes) >= p.factor) return fmt::format("{} {}", plain(value_bytes / p.factor), p.name);
+  return fmt::format("{} B", plain(value_bytes));
 }
 std::string percent_text(double value_pct) {
   return std::abs(value_pct) < 0.005 ? "0.00 %" : fmt::format("{:+.2f} %", value_pct);

@@ -80,13 +80,12 @@ std::string what_binds(const PlanSearch& s) {
   for (size_t i = 0; i < 4 && shares[i].first > 0.005; ++i)
     out += fmt::format("{} {:.1f} % {}", i ? "," : "", 100 * shares[i].first, shares[i].second);
   const double capacity = best.result.memory.capacity_bytes.value_or(0);
-  out +=
-      fmt::format("\n  memory: {} of {} on each GPU\n", bytes_text(best.candidate.memory_bytes), bytes_text(capacity));
+  out += fmt::format("\n  memory: {} of {} on each GPU\n", size_text(best.candidate.memory_bytes), size_text(capacity));
   if (!s.too_large.empty()) {
     const PlanCandidate& c = s.too_large.front();
     out += fmt::format("  memory stands in the way of {} plan{} estimated better, first of all {}: {} a step, but {}\n",
                        s.too_large.size(), s.too_large.size() == 1 ? "" : "s", plan_text(c), short_time(c.step_s),
-                       bytes_text(c.memory_bytes));
+                       size_text(c.memory_bytes));
   }
   std::map<std::string, std::pair<size_t, const PlanAnswer*>> limits;
   for (const PlanAnswer& a : s.beyond) {
@@ -168,7 +167,7 @@ std::string plan_table(const PlanSearch& s, size_t most) {
         "{:>6} {:>8}\n",
         shown, p.nodes, p.tp, p.pp, p.vp, p.cp, p.ep, p.dp, p.mbs, p.ga(), p.gbs, choice_name(a.candidate.recompute),
         choice_name(p.sharding), or_dash(r.step.time_s, short_time), or_dash(r.run.time_to_train_s.mean, short_time),
-        or_dash(r.energy.facility_j, energy_text), bytes_text(a.candidate.memory_bytes),
+        or_dash(r.energy.facility_j, energy_text), size_text(a.candidate.memory_bytes),
         r.step.mfu ? fmt::format("{:.1f} %", 100 * *r.step.mfu) : "-",
         fmt::format("{:+.2f} %", 100 * (a.values.front() / best.values.front() - 1)));
     if (a.candidate.own) out.insert(out.size() - 1, "  the scenario's own");

@@ -100,4 +100,33 @@ std::string inputs_markdown() {
   return out;
 }
 
+namespace {
+
+// The choices of a type, or of the elements of a list.
+const std::vector<std::string>* choices_of(const TypeInfo& type) {
+  if (type.kind == TypeInfo::Kind::choice) return &type.choices;
+  if (type.kind == TypeInfo::Kind::array && type.element) return choices_of(*type.element);
+  return nullptr;
+}
+
+}  // namespace
+
+std::string choices_markdown() {
+  std::string out =
+      "# Every kind and choice\n\n"
+      "Made by `trainwatt schema --markdown docs/reference`; a test holds it against the program.\n\n"
+      "Kinds of input, each with a JSON Schema in `schemas/`, and the keys that take one of several words.\n\n"
+      "## Kinds of input\n\n| kind | meaning |\n|---|---|\n";
+  const auto kinds = input_kinds();
+  for (const auto& [name, info] : kinds)
+    out += fmt::format("| [{}](inputs.md#{}) | {} |\n", title_of(name), anchor_of(name), cell(info->meaning));
+  out += "\n## Choices\n\n| kind | key | one of | meaning |\n|---|---|---|---|\n";
+  for (const auto& [name, info] : kinds)
+    for (const KeyInfo& key : info->keys)
+      if (const auto* choices = choices_of(key.type))
+        out += fmt::format("| {} | `{}` | `{}` | {} |\n", title_of(name), key.name, fmt::join(*choices, "`, `"),
+                           cell(key.meaning));
+  return out;
+}
+
 }  // namespace tw::report

@@ -64,7 +64,7 @@ std::string figures_html(const std::string& folder, const std::vector<PageFigure
     std::string data;
     if (fs::exists(fs::path(folder) / (figure.stem + ".csv"), ignored))
       data = fmt::format(" Data: <code>{}.csv</code>", html_text(figure.stem));
-    out += fmt::format("<figure>\n{}\n<figcaption>{}.{}</figcaption></figure>\n",
+    out += fmt::format("<figure>\n<div class=\"drawing\">{}</div>\n<figcaption>{}.{}</figcaption></figure>\n",
                        inline_svg(read_file(svg.string()), figure.stem + "-", figure.title), html_text(figure.title),
                        data);
   }
@@ -123,6 +123,7 @@ std::string output_text(const std::string& path, double value) {
   const std::string unit = unit_of(path);
   if (path == "step.mfu" || path == "power.shelf_headroom") return plain(100 * value, 3) + " %";
   if (unit == "s" && value >= 0.1) return time_text(value);
+  if (unit == "B" && path.rfind("memory.", 0) == 0) return size_text(value);
   if (unit == "%") return percent_text(value);
   if (unit.empty() || unit == "1") return value == std::round(value) ? count_text(value) : plain(value);
   if (unit == "steps" || unit == "samples" || unit == "nodes" || unit == "GPUs") return count_text(value);
@@ -131,13 +132,19 @@ std::string output_text(const std::string& path, double value) {
 
 std::string merits_html(const std::vector<std::pair<std::string, HtmlCell>>& merits) {
   std::string out = "<div class=\"figures-of-merit\">\n";
-  for (const auto& [label, cell] : merits)
+  for (const auto& [label, cell] : merits) {
+    // A second line of the label is what the value is uncertain by.
+    const size_t line = label.find('\n');
+    const std::string name = label.substr(0, line),
+                      note =
+                          line == std::string::npos ? "" : "<small>" + html_text(label.substr(line + 1)) + "</small>";
     out +=
-        fmt::format("<div class=\"merit\"><b{}>{}</b><span>{}</span></div>\n",
+        fmt::format("<div class=\"merit\"><b{}>{}</b><span>{}</span>{}</div>\n",
                     cell.exact.empty() ? ""
                                        : fmt::format(" data-key=\"{}\" data-value=\"{}\" title=\"{}\"",
                                                      html_text(cell.key), html_text(cell.exact), html_text(cell.exact)),
-                    html_text(cell.text), html_text(label));
+                    html_text(cell.text), html_text(name), note);
+  }
   return out + "</div>\n";
 }
 

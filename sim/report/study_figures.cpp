@@ -318,6 +318,8 @@ Figures study_figures(const std::string& folder, const Study& study, const CsvTa
       const Grid grid = grid_of(table, f.x, f.series, f.y);
       if (grid.cells.empty())
         all.add({{}, {fmt::format("figure {}: no point has a value of {}", k + 1, f.y)}});
+      else if (grid.cells.size() < 2)
+        all.add({{}, {fmt::format("figure {}: a single point is no figure; its values are in sweep.csv", k + 1)}});
       else if (f.kind == FigureKind::scaling)
         all.add(scaling_figure(stem, study, k, grid));
       else if (f.kind == FigureKind::heatmap)

@@ -134,12 +134,12 @@ std::string study_page(const std::string& folder, const json& inputs) {
   const std::string drawn = figures_html(folder, figures);
   const std::string body = sections_html(
       {{"summary", "Summary", "", summary},
-       {"inputs", "Inputs", "Inputs and where they come from", what},
        {"figures", "Figures", "", drawn.empty() ? "<p>The study asks for none, or gnuplot was missing.</p>\n" : drawn},
        {"points", "Points", "",
         html_table("", columns, rows) + "<p>All outputs of each point are in <code>sweep.csv</code>.</p>\n"},
        {"warnings", "Failed points", "",
         failed.empty() ? "<p>None.</p>\n" : "<ul class=\"warnings\">\n" + failed + "</ul>\n"},
+       {"inputs", "Inputs", "Inputs and where they come from", html_details("What was asked for", what)},
        {"reproduce", "How to reproduce", "", reproduce_html(inputs, {})}});
   return html_page(
       "Study " + study.value("name", std::string("of ") + std::filesystem::path(folder).filename().string()),

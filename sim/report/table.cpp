@@ -92,7 +92,12 @@ void step_lines(std::string& out, const Result& r) {
   }
   if (r.memory.per_gpu_bytes && r.memory.capacity_bytes)
     line(out, "memory of a GPU",
-         fmt::format("{} of {}", bytes_text(*r.memory.per_gpu_bytes), bytes_text(*r.memory.capacity_bytes)));
+         fmt::format("{} of {}", size_text(*r.memory.per_gpu_bytes), size_text(*r.memory.capacity_bytes)));
+  std::vector<std::string> memory;
+  for (const auto& [name, part_bytes] : r.memory.parts_bytes)
+    if (part_bytes > 0) memory.push_back(tied(input_name(name) + " " + size_text(part_bytes)));
+  if (!memory.empty())
+    out += wrapped(joined(memory), "                               ", "                               ");
 }
 
 void jobs_lines(std::string& out, const Result& r) {

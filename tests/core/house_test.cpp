@@ -11,8 +11,8 @@
 namespace fs = std::filesystem;
 
 TEST_CASE("includes point down the house, and one file knows SimGrid") {
-  const std::vector<std::string> order{"core", "hardware", "workload", "topology", "network", "step", "power",
-                                       "run",  "facility", "hall",     "study",    "report",  "mlperf", "cli"};
+  const std::vector<std::string> order{"core", "hardware", "workload", "topology", "network", "step",   "power", "run",
+                                       "facility", "hall", "foreign", "study", "report", "mlperf", "cli"};
   std::map<std::string, size_t> level;
   for (size_t i = 0; i < order.size(); ++i) level[order[i]] = i;
   for (const auto& entry : fs::recursive_directory_iterator(fs::path(source_folder()) / "sim")) {

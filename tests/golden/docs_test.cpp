@@ -35,11 +35,14 @@ std::vector<fs::path> pages() {
   return list;
 }
 
-// What a page tells its reader to do, in order: files to write (```json NAME) and commands. A line <!-- slow --> before
-// a block leaves its commands to TRAINWATT_SLOW_DOCS=1.
+// What a page tells its reader to do, in order: files to write (```json NAME, ```python NAME: run at once where python3
+// has pandas) and commands. A line <!-- slow --> before a block leaves its commands to TRAINWATT_SLOW_DOCS=1.
 struct Step {
   std::string file, text;
 };
+bool ends_with_py(const std::string& file) {
+  return file.size() > 3 && file.compare(file.size() - 3, 3, ".py") == 0;
+}
 std::vector<Step> steps_of(const std::string& page) {
   const bool all = std::getenv("TRAINWATT_SLOW_DOCS") != nullptr;
   std::vector<Step> steps;
@@ -51,8 +54,11 @@ std::vector<Step> steps_of(const std::string& page) {
     if (line.rfind("```", 0) == 0) {
       fenced = !fenced;
       if (!fenced) slow = false;
-      const bool named = fenced && line.rfind("```json ", 0) == 0;
-      file = named ? line.substr(8) : "";
+      const bool script = line.rfind("```python ", 0) == 0,
+                 named = fenced && (script || line.rfind("```json ", 0) == 0);
+      file = named ? line.substr(line.find(' ') + 1) : "";
+      if (!fenced && !steps.empty() && ends_with_py(steps.back().file))
+        steps.push_back({"", "python3 " + steps.back().file});
       if (named) steps.push_back({file, ""});
       continue;
     }
@@ -88,7 +94,7 @@ int shell(const std::string& command, const fs::path& folder, const fs::path& lo
 TEST_CASE("the reference pages in docs/reference are those of this program") {
   const Folder folder;
   REQUIRE(shell("trainwatt schema --markdown new", folder.path, folder.path / "log") == 0);
-  for (const char* name : {"inputs.md", "outputs.md", "commands.md"}) {
+  for (const char* name : {"inputs.md", "outputs.md", "commands.md", "choices.md"}) {
     INFO(name << ": run build/release/bin/trainwatt schema --markdown docs/reference");
     CHECK(tw::read_file((folder.path / "new" / name).string()) ==
           tw::read_file((kSource / "docs/reference" / name).string()));
@@ -97,14 +103,20 @@ TEST_CASE("the reference pages in docs/reference are those of this program") {
 
 TEST_CASE("every command of the documentation works") {
   size_t commands = 0;
+  const Folder probe;
+  const bool pandas = shell("python3 -c 'import pandas'", probe.path, probe.path / "log") == 0;
   for (const fs::path& page : pages()) {
     if (page.parent_path().filename() == "reference") continue;  // examples of the help, with names of the reader's own
     const Folder folder;
-    for (const char* data : {"scenarios", "topologies", "models", "reference", "tools"})
+    for (const char* data : {"scenarios", "topologies", "models", "reference", "tools", "tests"})
       fs::create_directory_symlink(kSource / data, folder.path / data);
     for (const Step& step : steps_of(tw::read_file(page.string()))) {
       if (!step.file.empty()) {
         tw::write_file((folder.path / step.file).string(), step.text);
+        continue;
+      }
+      if (step.text.rfind("python3 ", 0) == 0 && !pandas) {
+        WARN(page.filename().string() << ": skipped, python3-pandas is not installed: " << step.text);
         continue;
       }
       ++commands;

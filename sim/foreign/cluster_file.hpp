@@ -1,0 +1,44 @@
+// The text of a cluster file: what a foreign file says, over the parts of a known cluster for what it does not.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "foreign/foreign.hpp"
+
+namespace tw::foreign {
+
+using Json = nlohmann::ordered_json;
+
+// The base cluster as its file has it: parts that stand in files of their own stay names of files. Null with a fault.
+Json base_cluster(const std::string& file, Faults& faults);
+
+// "400 Gbit/s" of bytes a second.
+std::string bits_text(double bandwidth_Bps);
+
+// A speed as cabling lists write it: "400 Gbit/s", "400G", "400Gb/s", "50 GB/s", "NDR"; a bare number counts `bare_Bps`
+// each (0: refused). Bytes a second; nothing where it is none.
+std::optional<double> speed_of(const std::string& text, double bare_Bps);
+
+// What is known of a cluster.
+struct ClusterParts {
+  std::string base;              // file whose power, storage, hosts and switches are taken
+  Json node = Json::object();    // over the base's node
+  Json fabric = Json::object();  // whole, but for "switch", which is the base's
+  int ports = 0;                 // most cables on a switch; more ports than the base's switch has are given to it
+  std::string description;
+};
+
+// The whole file, with what was inferred as comment lines. Checked as any cluster is: a fabric whose nodes cannot reach
+// one another is a fault.
+Reading cluster_reading(const Source& source, const Options& options, ClusterParts parts, std::vector<std::string> said,
+                        Faults& faults);
+
+// What a base gives, for readers that need it: its switch's ports, its node's adapters.
+int base_ports(const Json& base);
+int base_nics(const Json& base);
+double base_nic_Bps(const Json& base);
+
+}  // namespace tw::foreign

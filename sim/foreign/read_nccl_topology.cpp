@@ -1,0 +1,199 @@
+// NCCL's view of a node, as NCCL_TOPO_DUMP_FILE writes it (and NCCL_TOPO_FILE reads it): CPUs, PCIe bridges, GPUs with
+// their NVLinks, adapters. Attributes: src/graph/xml.cc of NCCL.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/text.hpp"
+#include "foreign/cluster_file.hpp"
+#include "foreign/lines.hpp"
+#include "foreign/xml.hpp"
+
+namespace tw::foreign {
+namespace {
+
+bool fits(const Source& s) {
+  return contains(s.text.substr(0, 4096), "<system") && trimmed(s.text.substr(0, 256)).rfind('<', 0) == 0;
+}
+
+// A compute capability: the profile that stands for it, the line rate of one NVLink each way, the cluster whose hosts
+// and switches go with it. Rates: NVIDIA's NVLink pages (generations 1 to 5).
+struct Chip {
+  int sm;
+  const char *name, *accelerator;
+  double nvlink_Bps;
+  const char* base;
+};
+constexpr Chip kChips[] = {
+    {80, "A100", "models/accelerators/a100-sxm-80gb.json", 25e9, "topologies/azure-ndm-a100-v4.json"},
+    {86, "RTX A5000", "models/accelerators/rtx-a5000.json", 14.0625e9, "topologies/azure-ndm-a100-v4.json"},
+    {89, "L40S", "models/accelerators/l40s.json", 0, "topologies/superpod-h100-4096.json"},
+    {90, "H100", "models/accelerators/h100-sxm.json", 25e9, "topologies/superpod-h100-4096.json"},
+    {100, "B200", "models/accelerators/b200-sxm-180gb.json", 50e9, "topologies/superpod-b200.json"},
+    {103, "B300", "models/accelerators/b300.json", 50e9, "topologies/superpod-b300.json"}};
+
+struct Gpu {
+  size_t line = 0;
+  int sm = 0, links = 0;
+};
+struct Net {
+  size_t line = 0;
+  double bandwidth_Bps = 0;
+};
+struct Found {
+  std::vector<Gpu> gpus;
+  std::vector<Net> nets;
+  int pci_gpus = 0, pci_nics = 0;  // by class alone: display controllers, InfiniBand controllers
+};
+
+class Collector {
+ public:
+  Collector(const Source& source, Faults& faults) : source_(source), faults_(faults) {}
+
+  void visit(const XmlElement& e, Found& found) {
+    if (e.name == "gpu") {
+      Gpu gpu{e.line, whole(e, "sm"), 0};
+      for (const XmlElement& child : e.children)
+        if (child.name == "nvlink") gpu.links += whole(child, "count");
+      found.gpus.push_back(gpu);
+    } else if (e.name == "net" && e.attribute("keep") != "0" && e.attribute("coll") != "1") {
+      found.nets.push_back({e.line, 1e6 / 8 * whole(e, "speed")});  // Mbit/s
+    }
+    if (e.name == "pci" && starts_with(e.attribute("class"), "0x0302")) ++found.pci_gpus;
+    if (e.name == "pci" && starts_with(e.attribute("class"), "0x0207")) ++found.pci_nics;
+    for (const XmlElement& child : e.children) visit(child, found);
+  }
+
+ private:
+  int whole(const XmlElement& e, const char* key) {
+    const std::string text = e.attribute(key);
+    const auto v = number_of(text);
+    if (v && *v >= 0 && *v < 1e9 && *v == static_cast<int>(*v)) return static_cast<int>(*v);
+    faults_.add({source_.name, line_place(e.line),
+                 text.empty() ? fmt::format("<{}> has no {}", e.name, key)
+                              : fmt::format("{}=\"{}\" of <{}> is no count", key, printable(text, 30), e.name),
+                 "a whole number"});
+    return 0;
+  }
+  const Source& source_;
+  Faults& faults_;
+};
+
+// All alike, or a fault with the line of the first that differs.
+bool alike(const Source& s, const std::vector<Gpu>& gpus, Faults& faults) {
+  for (const Gpu& g : gpus)
+    if (g.sm != gpus.front().sm || g.links != gpus.front().links) {
+      faults.add({s.name, line_place(g.line),
+                  fmt::format("a GPU of sm {} with {} NVLinks beside one of sm {} with {}", g.sm, g.links,
+                              gpus.front().sm, gpus.front().links),
+                  "a node of equal GPUs"});
+      return false;
+    }
+  return true;
+}
+
+void put_gpus(const Source& s, const Options& options, const Found& found, ClusterParts& parts,
+              std::vector<std::string>& said, Faults& faults) {
+  const Gpu& gpu = found.gpus.front();
+  const auto chip = std::find_if(std::begin(kChips), std::end(kChips), [&](const Chip& c) { return c.sm == gpu.sm; });
+  const bool known = chip != std::end(kChips);
+  if (!known && options.accelerator.empty())
+    return faults.add({s.name, line_place(gpu.line), fmt::format("no accelerator profile stands for sm {}", gpu.sm),
+                       "--accelerator FILE, one of models/accelerators/"});
+  parts.base = !options.base.empty() ? options.base : known ? chip->base : "topologies/superpod-h100-4096.json";
+  parts.node["gpus"] = found.gpus.size();
+  parts.node["accelerator"] = known ? chip->accelerator : options.accelerator;
+  said.push_back(options.accelerator.empty()
+                     ? fmt::format("{} GPUs of sm {}: {} (--accelerator FILE names another of that kind)",
+                                   found.gpus.size(), gpu.sm, chip->accelerator)
+                     : fmt::format("{} GPUs, {}", found.gpus.size(), options.accelerator));
+  const double link_Bps = known && chip->nvlink_Bps > 0 ? chip->nvlink_Bps : 25e9;
+  const double out_Bps = gpu.links * link_Bps;
+  if (gpu.links == 0) {
+    parts.node["nvlink"] = {{"bandwidth", "1 GB/s"}, {"island", 1}};
+    said.push_back("no NVLink: GPUs are reached over PCIe");
+  } else if (gpu.sm == 90 && out_Bps == 450e9) {
+    parts.node["nvlink"] = "models/accelerators/nvlink4-h100.json";
+  } else if (gpu.sm == 80 && out_Bps == 300e9) {
+    parts.node["nvlink"] = "models/accelerators/nvlink3-a100.json";
+  } else if (gpu.sm >= 100 && out_Bps == 900e9) {
+    parts.node["nvlink"] = "models/accelerators/nvlink5-b200.json";
+  } else {
+    parts.node["nvlink"] = {{"bandwidth", fmt::format("{:g} GB/s", out_Bps / 1e9)}};
+  }
+  if (gpu.links > 0)
+    said.push_back(
+        fmt::format("{} NVLinks a GPU of {:g} GB/s each way: {:g} GB/s", gpu.links, link_Bps / 1e9, out_Bps / 1e9));
+}
+
+void put_nets(const Found& found, ClusterParts& parts, std::vector<std::string>& said) {
+  double fastest_Bps = 0;
+  for (const Net& n : found.nets) fastest_Bps = std::max(fastest_Bps, n.bandwidth_Bps);
+  std::map<double, int> slower;
+  int nics = 0;
+  for (const Net& n : found.nets) {
+    if (n.bandwidth_Bps == fastest_Bps)
+      ++nics;
+    else
+      ++slower[n.bandwidth_Bps];
+  }
+  parts.node["nics"] = nics;
+  parts.node["nic_bandwidth"] = bits_text(fastest_Bps);
+  said.push_back(fmt::format("{} adapters of {}", nics, bits_text(fastest_Bps)));
+  for (const auto& [bandwidth_Bps, count] : slower)
+    said.push_back(fmt::format("left out: {} adapter{} of {}, slower than those of the training fabric", count,
+                               count == 1 ? "" : "s", bits_text(bandwidth_Bps)));
+}
+
+// Files for NCCL_TOPO_FILE may name PCIe functions alone: numbers of GPUs and adapters, but no chip and no speed.
+void put_functions(const Found& found, const Options& options, ClusterParts& parts, std::vector<std::string>& said) {
+  parts.base = options.base.empty() ? "topologies/azure-ndm-a100-v4.json" : options.base;
+  parts.node["gpus"] = found.pci_gpus;
+  parts.node["nics"] = found.pci_nics;
+  said.push_back(
+      fmt::format("{} GPUs and {} InfiniBand adapters by their PCIe classes; chip, NVLink and speeds as in {} (--base)",
+                  found.pci_gpus, found.pci_nics, parts.base));
+}
+
+Reading read_nccl(const Source& s, const Options& options, Faults& faults) {
+  const auto system = parse_xml(s, faults);
+  if (!system) return {};
+  Found found;
+  Collector(s, faults).visit(*system, found);
+  if (!faults.empty()) return {};
+  const bool functions = found.gpus.empty() && found.nets.empty() && found.pci_gpus > 0 && found.pci_nics > 0;
+  if (found.gpus.empty() && !functions)
+    faults.add({s.name, line_place(system->line), "holds no <gpu>", "what NCCL_TOPO_DUMP_FILE wrote"});
+  if (found.nets.empty() && !functions)
+    faults.add({s.name, line_place(system->line), "holds no <net>", "a node with network adapters"});
+  if (!faults.empty() || !alike(s, found.gpus, faults)) return {};
+  ClusterParts parts;
+  std::vector<std::string> said;
+  if (functions) {
+    put_functions(found, options, parts, said);
+  } else {
+    put_gpus(s, options, found, parts, said, faults);
+    if (!faults.empty()) return {};
+    put_nets(found, parts, said);
+  }
+  parts.description = fmt::format("{} node{} as {} shows it", options.nodes, options.nodes == 1 ? "" : "s", s.name);
+  const Json base = base_cluster(parts.base, faults);
+  if (base.is_null()) return {};
+  if (!options.base.empty()) {
+    parts.fabric = base.value("fabric", Json::object());
+    said.push_back(fmt::format("fabric: that of {}; NCCL sees one node", parts.base));
+  } else {
+    parts.ports = options.nodes * parts.node["nics"].get<int>();
+    parts.fabric = {{"kind", "scalable_units"}, {"units", 1},  {"nodes_per_unit", options.nodes},
+                    {"leaves_per_unit", 1},     {"spines", 0}, {"uplinks_per_leaf", 0}};
+    said.push_back(fmt::format("NCCL sees one node: {} of them below one switch (--nodes, --base)", options.nodes));
+  }
+  return cluster_reading(s, options, std::move(parts), std::move(said), faults);
+}
+
+}  // namespace
+
+const Kind nccl_topology_kind{"NCCL topology XML", "a cluster", fits, read_nccl};
+
+}  // namespace tw::foreign

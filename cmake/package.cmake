@@ -28,7 +28,7 @@ set_target_properties(trainwatt_library PROPERTIES EXPORT_NAME trainwatt)
 target_link_libraries(trainwatt_library INTERFACE tw_study)
 target_link_options(trainwatt_library INTERFACE -rdynamic)  # the engine module throws what the program catches
 add_library(trainwatt::trainwatt ALIAS trainwatt_library)
-set(archives tw_core tw_hardware tw_workload tw_topology tw_network tw_step tw_power tw_run tw_facility tw_study)
+set(archives tw_core tw_hardware tw_workload tw_topology tw_network tw_step tw_power tw_run tw_facility tw_hall tw_study)
 install(TARGETS trainwatt_library ${archives} EXPORT trainwatt-targets ARCHIVE DESTINATION lib/trainwatt)
 install(EXPORT trainwatt-targets NAMESPACE trainwatt:: DESTINATION lib/cmake/trainwatt)
 install(DIRECTORY sim/ DESTINATION include/trainwatt FILES_MATCHING PATTERN "*.hpp" PATTERN cli EXCLUDE PATTERN report EXCLUDE PATTERN mlperf EXCLUDE)

@@ -1,6 +1,7 @@
 #include "step/chunk_program.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "hardware/kernels.hpp"
 #include "workload/memory.hpp"
@@ -110,12 +111,14 @@ ChunkProgram::List ChunkProgram::timed(const std::vector<Operation>& operations,
     t.exchange = o.exchange;
     t.weight = o.weight_gradient;
     t.launches = o.launches;
+    t.task.stops_host = o.stops_host && !graphs;
     const double host = (o.backward ? software.host_backward : 1) / hosts.launch_speed;
     if (o.kind == OperationKind::exchange) {
+      const double bytes = o.bytes * (o.exchange == Exchange::ep_all_to_all ? sent_share() : 1);
       t.task.stream = stream_of(o.exchange);
-      t.task.length_s = exchange_(o.exchange, o.bytes);
-      t.task.bytes = o.bytes;
-      t.task.beside_s = beside_s(o.exchange, o.bytes, t.task.length_s);
+      t.task.length_s = exchange_(o.exchange, bytes);
+      t.task.bytes = bytes;
+      t.task.beside_s = beside_s(o.exchange, bytes, t.task.length_s);
       const bool form = o.exchange == Exchange::tp_all_reduce && software.host_per_all_reduce.value() > 0;
       t.task.host_s = host * (form ? software.host_per_all_reduce : software.host_per_collective).value();
     } else {
@@ -132,13 +135,42 @@ ChunkProgram::List ChunkProgram::timed(const std::vector<Operation>& operations,
     }
     list.push_back(t);
   }
-  // A graph replays a whole layer with one launch.
-  if (graphs)
-    for (size_t i = 0; i < list.size(); ++i) {
-      list[i].task.host_s = i == 0 ? software.host_per_operation.value() / hosts.launch_speed : 0;
-      list[i].launches = i == 0 ? 1 : 0;
-    }
+  // A graph replays a whole layer, or a part of it, with one launch.
+  const auto captured = [&](GraphPart part) {
+    const auto& parts = software.graph_parts;
+    return graphs || (pass_ == Pass::training && std::find(parts.begin(), parts.end(), part) != parts.end());
+  };
+  for (size_t i = 0; i < list.size(); ++i) {
+    if (!captured(operations[i].part)) continue;
+    const bool first = i == 0 || (!graphs && operations[i - 1].part != operations[i].part);
+    list[i].task.host_s = first ? software.host_per_operation.value() / hosts.launch_speed : 0;
+    list[i].launches = first ? 1 : 0;
+  }
   return list;
+}
+
+// Of the copies that tokens would need, one for each expert chosen: with a dispatcher that sends a token once to every
+// node that holds some of its experts, those that cross the fabric; inside an NVLink domain once to every rank.
+double ChunkProgram::sent_share() const {
+  if (in_.software->dispatcher == Dispatcher::all_to_all || in_.network == nullptr) return 1;
+  const NodeType& node = in_.cluster->node;
+  const double domain = static_cast<double>(node.gpus) * node.nvlink.nodes, ep = in_.plan->ep * in_.plan->expert_tp();
+  const double places = ep > domain ? ep / domain : ep, chosen = in_.network->experts_per_token;
+  return chosen > 0 ? places * (1 - std::pow(1 - 1 / places, chosen)) / chosen : 1;
+}
+
+// The other direction of another micro-batch is joined: what each waits for all-to-alls is filled with the kernels of
+// both, which the exchanges lengthen.
+void ChunkProgram::join(TaskCost& forward, TaskCost& backward) const {
+  const double waits_s = forward.ep_s + backward.ep_s, kernels_s = forward.busy.total() + backward.busy.total();
+  if (!in_.software->dispatch_beside || waits_s <= 0) return;
+  const double hidden = std::min(1.0, kernels_s / waits_s), slower = in_.software->kernel_beside_exchange - 1;
+  for (TaskCost* c : {&forward, &backward}) {
+    const double beside_s = c->ep_s * hidden;
+    c->ep_s -= beside_s;
+    c->busy[Activity::collective] += beside_s * slower;
+    c->busy.beside += beside_s;
+  }
 }
 
 double ChunkProgram::copy_s(double bytes) const {
@@ -177,7 +209,9 @@ TaskCost ChunkProgram::played(const TaskList& b) const {
   c.cp_s = device.waited_s[static_cast<size_t>(Stream::cp)];
   c.ep_s = device.waited_s[static_cast<size_t>(Stream::ep)];
   c.dp_s = device.waited_s[static_cast<size_t>(Stream::dp)] + device.waited_s[static_cast<size_t>(Stream::dp_outer)];
+  c.gap_s = device.host_wait_s;
   c.host_s = issued.host_end_s;
+  if (device.host_end_s >= 0) c.to_host_s = device.host_end_s;
   c.from_host_s = issued.end_s;
   c.host_exchange_s = issued.host_exchange_s;
   c.flops = b.flops;
@@ -336,6 +370,8 @@ PassCost ChunkProgram::cost(const ChunkShape& shape, bool split) {
   };
   c.forward = c.first_forward = whole(false, true, true);
   c.backward = c.last_backward = whole(true, true, true);
+  join(c.forward, c.backward);
+  c.first_forward = c.forward, c.last_backward = c.backward;
   if (split) {
     c.input = whole(true, true, false);
     c.weight = c.last_weight = whole(true, false, true);

@@ -46,6 +46,8 @@ class ChunkProgram {
   TaskCost first_forward(const ChunkShape& shape) const;
   TaskCost last(const ChunkShape& shape, bool inputs, std::vector<Bucket>& buckets) const;
   double copy_s(double bytes) const;
+  double sent_share() const;
+  void join(TaskCost& forward, TaskCost& backward) const;
   double beside_s(Exchange what, double bytes, double alone_s) const;
   // Time of an exchange by the holders of dense parameters, then by those of experts.
   TravelTime travel(Exchange dense, Exchange experts, const SharedSum& bytes) const;

@@ -11,15 +11,24 @@ double TaskCost::from_host() const {
 }
 
 TaskCost& TaskCost::operator+=(const TaskCost& o) {
+  const double after_s = device_s() + o.device_s(), device = std::max(after_s, to_host_s + o.from_host());
+  const double host = std::max(host_s + o.host_s, from_host() + o.to_host_s);
   from_host_s = std::max(from_host() + o.device_s(), host_s + o.from_host());
+  to_host_s = std::max({kNoWay, device_s() + o.to_host_s, to_host_s + o.host_s});
+  gap_s += device - after_s;
   busy += o.busy;
-  tp_s += o.tp_s, cp_s += o.cp_s, ep_s += o.ep_s, dp_s += o.dp_s, gap_s += o.gap_s, host_s += o.host_s;
+  tp_s += o.tp_s, cp_s += o.cp_s, ep_s += o.ep_s, dp_s += o.dp_s, gap_s += o.gap_s, host_s = host;
   host_exchange_s += o.host_exchange_s, flops += o.flops, launches += o.launches;
   return *this;
 }
 
 TaskCost TaskCost::repeated(int times) const {
   if (times < 1) return {};
+  if (to_host_s > kNoWay) {
+    TaskCost all = *this;
+    for (int i = 1; i < times; ++i) all += *this;
+    return all;
+  }
   const double f = times;
   TaskCost c;
   c.busy = busy.scaled(f);

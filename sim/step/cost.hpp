@@ -19,7 +19,8 @@ using ExchangeTime = std::function<double(Exchange what, double bytes)>;
 
 // Device and host time of one visit, or of a part of one, all in seconds. As a map in (max, +) algebra: begun when the
 // host is free at h and the device (and the input) at d, it ends at max(h + from_host(), d + device_s()), and the host
-// is free again at h + host_s.
+// is free again at max(h + host_s, d + to_host_s).
+constexpr double kNoWay = -1e6;  // seconds: in a maximum with any other
 struct TaskCost {
   ActivityTimes busy;                   // kernels, and what exchanges beside them lengthen them by
   double tp_s = 0, cp_s = 0, ep_s = 0;  // the kernels wait for exchanges
@@ -27,6 +28,7 @@ struct TaskCost {
   double gap_s = 0;                     // the device waits inside its own work (input, launches), without noise
   double host_s = 0;                    // the host's time to issue it all
   double from_host_s = 0;               // end when the host begins at 0 and the device is free; 0: not known better
+  double to_host_s = kNoWay;            // the host is stopped by the device
   double host_exchange_s = 0;           // exchanges run while the device waits for the host
   double flops = 0;                     // of its kernels
   double launches = 0;                  // that the host issues

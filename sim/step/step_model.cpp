@@ -89,7 +89,7 @@ void StepSimulation::compute(int stage, int replica, double now) {
   const size_t index = w.next++;
   const Visit v = visits(stage)[index];
   const TaskCost& c = cost(stage, w, v);
-  const double host_begin = w.host_free_s, host_end = host_begin + c.host_s;
+  const double host_begin = w.host_free_s, host_end = std::max(host_begin + c.host_s, now + c.to_host_s);
   const double end = std::max(now + c.device_s(), host_begin + c.from_host());
   span(stage, replica, Span::Stream::host, std::max(host_begin, begin_s_), host_end, v, "issue");
   const IssuedWork interval{c.device_s(), c.host_s, now - host_begin};

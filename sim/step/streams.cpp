@@ -10,6 +10,7 @@ namespace tw {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kLongBefore_s = -1e9;
 
 class Player {
  public:
@@ -17,12 +18,11 @@ class Player {
       : tasks_(tasks), kernel_beside_(kernel_beside) {
     out_.begin_s.assign(tasks.size(), kNever);
     out_.done_s.assign(tasks.size(), kNever);
-    issued_s_.resize(tasks.size());
-    for (size_t i = 0; i < tasks.size(); ++i) {
-      if (host) out_.host_end_s += tasks[i].host_s;
-      issued_s_[i] = out_.host_end_s;
+    issued_s_.assign(tasks.size(), kNever);
+    if (!host) out_.host_end_s = kLongBefore_s;
+    for (size_t i = 0; i < tasks.size(); ++i)
       queue_[static_cast<size_t>(tasks[i].stream)].push_back(static_cast<int>(i));
-    }
+    issue();
   }
 
   Played run() {
@@ -44,6 +44,16 @@ class Player {
     bool running = false;
     double left_s = 0;
   };
+
+  // The host goes on until a task stops it.
+  void issue() {
+    while (next_ < tasks_.size()) {
+      const Task& task = tasks_[next_];
+      out_.host_end_s += task.host_s;
+      issued_s_[next_++] = out_.host_end_s;
+      if (task.stops_host) return;
+    }
+  }
 
   bool done(int task) const { return task < 0 || out_.done_s[static_cast<size_t>(task)] <= now_; }
 
@@ -68,6 +78,9 @@ class Player {
     out_.done_s[i] = now_;
     q.running = false;
     if (tasks_[i].stream == Stream::compute) out_.end_s = now_;
+    if (!tasks_[i].stops_host) return;
+    out_.host_end_s = std::max(out_.host_end_s, now_);
+    issue();
   }
 
   int exchanges() const {
@@ -135,6 +148,7 @@ class Player {
   double kernel_beside_;
   std::array<Queue, kStreams> queue_;
   std::vector<double> issued_s_;
+  size_t next_ = 0;  // task to be issued
   double now_ = 0;
   Played out_;
 };

@@ -22,13 +22,14 @@ struct Task {
   double flops = 0;
   double bytes = 0;  // of an exchange
   int after = -1, also_after = -1;
-  double beside_s = 0;  // of an exchange: its length while kernels run, at least length_s
+  double beside_s = 0;      // of an exchange: its length while kernels run, at least length_s
+  bool stops_host = false;  // the host issues nothing more before it is done
 };
 
 // What came of a list of tasks.
 struct Played {
   double end_s = 0;                     // the compute stream is done
-  double host_end_s = 0;                // the host has issued everything
+  double host_end_s = 0;                // the host has issued everything; long before 0 where nothing stopped it
   // Of the compute stream. A kernel beside an exchange does its own work more slowly: what it takes longer, the
   // accelerator works for the exchange.
   ActivityTimes busy;
@@ -39,7 +40,7 @@ struct Played {
 };
 
 // Plays the tasks from time 0. `kernel_beside`: time of a kernel while an exchange runs over that alone. Without `host`
-// the host has issued everything long before.
+// the host has issued long before what it can: everything, or all up to the first task that stops it.
 Played play(const std::vector<Task>& tasks, double kernel_beside, bool host);
 
 }  // namespace tw

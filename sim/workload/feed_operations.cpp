@@ -117,9 +117,12 @@ void experts_forward(Builder& b, const Work& w) {
   const Sizes& s = w.s;
   const ExpertSizes e = expert_sizes(w);
   const double experts = w.n.experts, moved = kBf16 * e.routed.sent * e.width;
+  b.part(GraphPart::router);
   b.norm("norm 2", kBf16 * s.shard * s.hidden * 2);
   b.gemm("router", Precision::bf16, s.shard, experts, s.hidden);
   b.memory("choose experts", 4 * kFp32 * s.shard * experts, b.eager() ? kChooseKernels : 4);
+  b.stop_host();
+  b.part(GraphPart::feed);
   if (w.n.expert_latent > 0) b.gemm("latent in", s.precision, s.shard, e.width, s.hidden);
   b.memory("permutation", 2 * moved, b.eager() ? 1 : 2);
   dispatch(b, w, e, "dispatch");
@@ -171,6 +174,7 @@ void experts_backward(Builder& b, const Work& w) {
   b.memory("permutation gradient", (b.eager() ? 3 : 2) * moved, 2);
   if (b.eager()) b.at_rate(kScatterAdd_Bps);
   if (w.n.expert_latent > 0) dense("latent in input gradient", "latent in weight gradient", e.width, s.hidden);
+  b.part(GraphPart::router);
   b.gemm("router input gradient", Precision::bf16, s.shard, s.hidden, experts);
   if (w.trained()) b.gemm("router weight gradient", Precision::bf16, experts, s.hidden, s.shard), b.of_weights();
   b.memory("choice gradient", 4 * kFp32 * s.shard * experts, 4);

@@ -96,6 +96,10 @@ class Builder {
     norm(name, 3 * bf16_bytes, 2);
     memory("residual gradient", 3 * bf16_bytes);
   }
+  // What follows belongs to this part of the layer.
+  void part(GraphPart p) { part_ = p; }
+  // The host waits for the last operation.
+  void stop_host() { out_.back().stops_host = software_.dispatch_stops_host && !backward_; }
   bool eager() const { return software_.eager_elementwise; }
   // Casting a BF16 operand to FP8 and collecting its amax.
   void cast(const char* name, Precision precision, double elements) { cast(name, precision, elements, elements); }
@@ -137,11 +141,13 @@ class Builder {
  private:
   void push(Operation o) {
     o.backward = backward_;
+    o.part = part_;
     out_.push_back(std::move(o));
   }
   std::vector<Operation>& out_;
   bool trained_;
   const Software& software_;
+  GraphPart part_ = GraphPart::feed;
   bool backward_;
 };
 

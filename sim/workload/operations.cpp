@@ -38,11 +38,17 @@ double local_tokens(const Training& t, const Plan& p) {
 
 namespace {
 
+GraphPart mixer_part(const Work& w) {
+  return w.kind.mixer == Mixer::mamba ? GraphPart::mamba : GraphPart::attention;
+}
+
 void forward(Builder& b, const Work& w) {
+  b.part(mixer_part(w));
   if (w.kind.mixer == Mixer::mamba)
     mamba_forward(b, w);
   else if (w.kind.mixer != Mixer::none)
     attention_forward(b, w);
+  b.part(GraphPart::feed);
   if (w.kind.feed == Feed::experts) experts_forward(b, w);
   if (w.kind.feed == Feed::mlp) mlp_forward(b, w, w.s.ffn, "norm 2");
 }
@@ -50,6 +56,7 @@ void forward(Builder& b, const Work& w) {
 void backward(Builder& b, const Work& w) {
   if (w.kind.feed == Feed::experts) experts_backward(b, w);
   if (w.kind.feed == Feed::mlp) mlp_backward(b, w, w.s.ffn);
+  b.part(mixer_part(w));
   if (w.kind.mixer == Mixer::mamba)
     mamba_backward(b, w);
   else if (w.kind.mixer != Mixer::none)

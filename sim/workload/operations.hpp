@@ -50,6 +50,8 @@ struct Operation {
   double flops = 0;
   Exchange exchange = Exchange::none;
   int launches = 1;   // kernels the host issues for it
+  GraphPart part = GraphPart::feed;  // of the layer
+  bool stops_host = false;           // the host waits for it
   bool norm = false;  // memory: runs at the bandwidth of norms, not of copies
   double rate = 0;    // memory: bytes a second whatever the memory gives, on a chip of the H100's peak; 0: its bandwidth
 };

@@ -8,6 +8,17 @@ std::vector<std::pair<std::string, Loss>> Choices<Loss>::table() {
   return {{"eager", Loss::eager}, {"fp32", Loss::fp32}, {"in_place", Loss::in_place}};
 }
 
+std::vector<std::pair<std::string, GraphPart>> Choices<GraphPart>::table() {
+  return {{"attention", GraphPart::attention},
+          {"mamba", GraphPart::mamba},
+          {"router", GraphPart::router},
+          {"feed", GraphPart::feed}};
+}
+
+std::vector<std::pair<std::string, Dispatcher>> Choices<Dispatcher>::table() {
+  return {{"all_to_all", Dispatcher::all_to_all}, {"once_a_node", Dispatcher::once_a_node}};
+}
+
 void Software::describe(Description<Software>& d) {
   d.object("software", "Costs and habits of one software release.");
   d.required("name", &Software::name, "name of the release");
@@ -24,6 +35,15 @@ void Software::describe(Description<Software>& d) {
              between(0, 10));
   d.optional("graphs_training", &Software::graphs_training, "training steps run in CUDA graphs");
   d.optional("graphs_evaluation", &Software::graphs_evaluation, "evaluations run in CUDA graphs");
+  d.optional("graph_parts", &Software::graph_parts,
+             "parts of a layer that run in CUDA graphs of their own in training steps; feed: MLP or experts");
+  d.optional("dispatcher", &Software::dispatcher,
+             "how tokens come to their experts: a copy for every expert chosen, or one for every node (inside an NVLink "
+             "domain: every rank) that holds some of them, as DeepEP and HybridEP do");
+  d.optional("dispatch_stops_host", &Software::dispatch_stops_host,
+             "the host waits for the count of tokens that go to each expert before it issues what follows");
+  d.optional("dispatch_beside", &Software::dispatch_beside,
+             "all-to-alls of experts run beside kernels of another micro-batch, whose other direction is joined");
   d.optional("scatter_beside_weights", &Software::scatter_beside_weights,
              "the tensor-parallel scatter of an input's gradient runs beside the products of the weights' gradients");
   d.optional("gradients_beside_backward", &Software::gradients_beside_backward,

@@ -17,6 +17,21 @@ struct Choices<Loss> {
   static std::vector<std::pair<std::string, Loss>> table();
 };
 
+// A part of a layer that a CUDA graph may hold.
+enum class GraphPart { attention, mamba, router, feed };
+template <>
+struct Choices<GraphPart> {
+  static std::vector<std::pair<std::string, GraphPart>> table();
+};
+
+// How tokens come to their experts: a copy for every expert chosen, or one for every node (inside an NVLink domain: every
+// rank) that holds some of them, copied on there (DeepEP, HybridEP).
+enum class Dispatcher { all_to_all, once_a_node };
+template <>
+struct Choices<Dispatcher> {
+  static std::vector<std::pair<std::string, Dispatcher>> table();
+};
+
 struct Software {
   std::string name;
   Time host_per_operation = seconds(10e-6);   // host time to issue one kernel
@@ -27,6 +42,10 @@ struct Software {
   double host_backward = 0.5;                    // cost of issuing a backward kernel (autograd, C++) over a forward one
   bool graphs_training = false;                  // CUDA graphs hide the host's issue time in training steps
   bool graphs_evaluation = false;
+  std::vector<GraphPart> graph_parts;  // parts of a layer in graphs of their own, where the whole layer is in none
+  Dispatcher dispatcher = Dispatcher::all_to_all;
+  bool dispatch_stops_host = false;  // the host waits for the count of tokens that go to each expert
+  bool dispatch_beside = false;      // all-to-alls of one micro-batch run beside kernels of another one's other direction
   // How the release issues its exchanges.
   bool scatter_beside_weights = false;    // the scatter of an input's gradient runs beside the weights' gradients
   bool gradients_beside_backward = true;  // buckets leave while backward runs; else after it

@@ -5,7 +5,7 @@ namespace tw {
 namespace {
 
 struct MambaSizes {
-  double inner, maps, heads, in, state;  // this rank's part
+  double inner, maps, heads, in;  // this rank's part
 };
 
 MambaSizes mamba_sizes(const Work& w) {
@@ -14,19 +14,23 @@ MambaSizes mamba_sizes(const Work& w) {
   m.maps = static_cast<double>(w.n.mamba->maps()) / w.s.tp;
   m.heads = static_cast<double>(w.n.mamba->heads) / w.s.tp;
   m.in = 2 * m.inner + m.maps + m.heads;
-  m.state = static_cast<double>(w.n.mamba->state);
   return m;
 }
 
-constexpr double kChunk = 256;  // tokens that the scan takes at a time (the kernels' default)
+// The scan's kernels, many small products over chunks and what passes between them, take what FlashAttention 2 takes over
+// about 2,700 tokens before each, forward and backward (Dao and Gu 2024, arXiv 2405.21060, figure 10: equal at 2 to 3
+// thousand, six times faster at 16 thousand), and FlashAttention 2 takes 1 / 0.565 of the kernel that attention is
+// measured with (reference/gpu_lab_4/attention_long.csv).
+constexpr double kScanKeys = 2700 / 2.0 / 0.565;
 
-// Products within and between chunks; the states that pass between chunks are written and read in FP32.
-void scan(Builder& b, const Work& w, const MambaSizes& m, double passes) {
-  b.gemm(passes > 1 ? "scan gradient" : "scan", Precision::bf16, w.s.tokens, m.inner,
-         passes * mamba_scan_flops / 2 * m.state);
-  b.memory(passes > 1 ? "scan states gradient" : "scan states",
-           passes * w.s.tokens * (kBf16 * (2 * m.inner + m.maps) + 2 * kFp32 * m.inner * m.state / kChunk),
-           passes > 1 ? 9 : 4);
+void scan(Builder& b, const Work& w, const MambaSizes& m) {
+  AttentionShape shape;
+  shape.head_dim = m.inner / m.heads;
+  shape.heads = m.heads;
+  shape.query_tokens = w.s.tokens;
+  shape.key_tokens = kScanKeys;
+  shape.causal = false;
+  b.attention("scan", shape, false);
 }
 
 }  // namespace
@@ -40,7 +44,7 @@ void mamba_forward(Builder& b, const Work& w) {
   b.tp_gather("gather Mamba input", s, sp);
   b.gemm("Mamba in", s.precision, s.tokens, m.in, s.hidden);
   b.memory("convolution", kBf16 * s.tokens * (m.inner + m.maps) * 2);
-  scan(b, w, m, 1);
+  scan(b, w, m);
   b.norm("gated norm", kBf16 * s.tokens * m.inner * 3);
   b.cast("cast Mamba out input", s.precision, s.tokens * m.inner);
   b.gemm("Mamba out", s.precision, s.tokens, s.hidden, m.inner);
@@ -57,7 +61,7 @@ void mamba_backward(Builder& b, const Work& w) {
   b.gemm("Mamba out input gradient", s.precision, s.tokens, m.inner, s.hidden);
   if (w.trained()) b.gemm("Mamba out weight gradient", s.precision, s.hidden, m.inner, s.tokens), b.of_weights();
   b.norm("gated norm gradient", kBf16 * s.tokens * m.inner * 6, 2);
-  scan(b, w, m, 2);
+  scan(b, w, m);
   b.memory("convolution gradient", kBf16 * s.tokens * (m.inner + m.maps) * 4, 2);
   b.cast("cast Mamba in gradient", s.precision, s.tokens * m.in);
   b.gemm("Mamba in input gradient", s.precision, s.tokens, s.hidden, m.in);

@@ -124,7 +124,7 @@ TEST_CASE("inputs that would take for ever are refused before work starts") {
     std::vector<std::string> words{"run", k8};
     for (const std::string& one : set) words.insert(words.end(), {"--set", one});
     Run r;
-    CHECK(seconds_of([&] { r = run(words); }) < 600);  // not for ever
+    CHECK(seconds_of([&] { r = run(words); }) < 60);  // less than one, on a machine of its own
     INFO(r.err);
     CHECK(r.code == code);
     CHECK(holds(r.err, why));

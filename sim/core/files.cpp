@@ -63,8 +63,17 @@ std::string suggest_file(const std::string& name) {
   for (const std::string& data : data_folders()) places.push_back(fs::path(data) / folder);
   std::error_code ignored;
   for (const fs::path& place : places)
-    for (const auto& entry : fs::directory_iterator(place, ignored))
-      if (entry.path().extension() == ".json") known.push_back((folder / entry.path().filename()).string());
+    for (const auto& entry : fs::directory_iterator(place, ignored)) {
+      const std::string file = entry.path().filename().string();
+      if (entry.path().extension() == ".json" && file != "CMakePresets.json") known.push_back((folder / file).string());
+    }
+  // A bare name that stands nowhere here: that of a shipped scenario or cluster, most likely.
+  if (known.empty() && folder.empty())
+    for (const std::string& data : data_folders())
+      for (const char* kind : {"scenarios", "topologies"})
+        for (const auto& entry : fs::directory_iterator(fs::path(data) / kind, ignored))
+          if (entry.path().extension() == ".json")
+            known.push_back((fs::path(kind) / entry.path().filename()).string());
   std::sort(known.begin(), known.end());
   known.erase(std::unique(known.begin(), known.end()), known.end());
   return known.empty() ? "" : suggest(name, known, 8);
@@ -127,6 +136,8 @@ std::string read_file(const std::string& path) {
 
 namespace {
 
+constexpr int kMostLinks = 40;  // that lead to one another
+
 // What a signal has to remove; a handler may read it at any time.
 std::array<std::atomic<const char*>, 16> partial_files{};
 
@@ -146,8 +157,11 @@ OutputFile::OutputFile(const std::string& path) : path_(path) {
   const auto status = fs::status(path, ignored);
   if (fs::is_directory(status)) refuse_write(path, "it is a folder");
   target_ = path;
-  // A link keeps pointing at its file.
-  if (fs::is_symlink(fs::symlink_status(path, ignored))) target_ = fs::weakly_canonical(path, error).string();
+  // A link keeps pointing at its file, also at one that is yet to be made.
+  for (int links = 0; fs::is_symlink(fs::symlink_status(target_, ignored)) && !error; ++links) {
+    const fs::path next = fs::read_symlink(target_, error);
+    target_ = links < kMostLinks ? (fs::path(target_).parent_path() / next).string() : "";
+  }
   if (target_.empty() || error) refuse_write(path, "its link leads nowhere");
   if (fs::exists(status) && !fs::is_regular_file(status)) {  // a device or a pipe is written to, never replaced
     partial_ = target_;

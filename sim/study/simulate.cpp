@@ -236,12 +236,12 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   r.seed = options.seed;
   r.inputs_sha256 = loaded.sha256;
   r.plan = plan_of(s);
+  const int replicas = options.level >= 2 && s.network ? s.plan.dp : 1;
+  check_size(s, replicas);  // first of all: memory counts micro-batches in flight from the schedule's visits
   r.memory = memory_of(s);
 
   if (s.run.checkpoints) check_capacity(run_inputs(s).step, *s.run.checkpoints, s.name);
   RunInputs in = run_inputs(s);
-  const int replicas = options.level >= 2 && s.network ? s.plan.dp : 1;
-  check_size(s, replicas);
   const Fabric fabric = build_fabric(s.cluster);
   // The nodes that train, then those that only evaluate.
   const std::vector<int> placed = place(fabric, s.placement, s.plan.nodes + s.plan.evaluation_nodes);

@@ -13,7 +13,8 @@ bool stages_too_uneven(int layers, int pp);
 // head counted as a layer each where layers alone do not divide (Megatron-Core's
 // account_for_embedding_in_pipeline_split; the 405B proxies of reference/mlperf/dgxc_llama31.csv); where no number
 // does, all that leave no chunk without a layer: the stages then differ by one layer. `every`: all of them in any case,
-// for schedules that ask for a number of their own.
+// for schedules that ask for a number of their own. At most 4 (pp - 1), where the bubble, (pp - 1) / vp of a
+// micro-batch's time in a stage, is a quarter of one: more chunks gain hardly anything.
 std::vector<int> virtual_stages(int layers, int pp, bool every);
 
 }  // namespace tw

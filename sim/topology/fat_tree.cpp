@@ -69,6 +69,9 @@ void add_cores(FabricBuilder& b, const std::vector<int>& spines) {
   const FabricType& f = b.cluster.fabric;
   if (f.cores == 0) return;
   const int per_group = f.spines / f.spine_groups;
+  if (per_group == 0)
+    return b.fault("/fabric/cores", fmt::format("{} cores above no spines", f.cores),
+                   "no cores, or a spine in each group at least");
   const int block = f.cores >= per_group ? f.cores / per_group : f.cores;
   if (f.cores >= per_group && f.cores % per_group != 0)
     return b.fault("/fabric/cores",

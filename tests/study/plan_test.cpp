@@ -70,8 +70,8 @@ TEST_CASE("plans: the published choices for Llama 3.1 are found, or miss by no m
            Choice{"8b", "fp8", R"({"nodes": 16, "cp": 2, "gbs": 2048, "sharding": "zero1"})", 0, 5, 3},
            Choice{"70b", "bf16", R"({"nodes": 8, "tp": 4, "pp": 4, "vp": 5, "cp": 2, "gbs": 128, "sharding": "zero1"})",
                   0, 5, 3},
-           Choice{"70b", "fp8", R"({"nodes": 8, "tp": 4, "pp": 8, "vp": 5, "gbs": 128, "sharding": "zero1"})", 0, 6, 3},
-           Choice{"405b", "bf16", R"({"nodes": 4, "tp": 8, "cp": 2, "gbs": 64, "sharding": "zero1"})", 8, 18, 11.3},
+           Choice{"70b", "fp8", R"({"nodes": 8, "tp": 4, "pp": 8, "vp": 5, "gbs": 128, "sharding": "zero1"})", 0, 5, 3},
+           Choice{"405b", "bf16", R"({"nodes": 4, "tp": 8, "cp": 2, "gbs": 64, "sharding": "zero1"})", 8, 16, 11.3},
        }) {
     std::vector<std::string> set{std::string("/network=models/networks/llama3.1-") + c.network + ".json",
                                  std::string("/training/precision=") + c.precision, std::string("/plan=") + c.plan};
@@ -151,7 +151,7 @@ TEST_CASE("plans: a limit prunes first, what fell is counted, and the batch foll
 TEST_CASE("plans: stages that layers do not divide into are searched, unless fewer would be as fast") {
   using List = std::vector<int>;
   CHECK(virtual_stages(80, 8, false) == List{1, 2, 5, 10});
-  CHECK(virtual_stages(80, 2, false) == List{1, 2, 4, 5, 8, 10, 20, 40});
+  CHECK(virtual_stages(80, 2, false) == List{1, 2, 4});
   // 126 layers and two places for embedding and head, over 8 chunks of 16.
   const List of_405b = virtual_stages(126, 2, false);
   CHECK(std::find(of_405b.begin(), of_405b.end(), 4) != of_405b.end());

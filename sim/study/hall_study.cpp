@@ -315,7 +315,8 @@ HallAnswer simulate_hall(const LoadedHall& loaded, const HallOptions& options,
   answer.warnings = loaded.warnings;
   answer.kinds = simulate_kinds(loaded, options, progress);
   for (const hall::HallCluster& c : loaded.input.clusters)
-    answer.rules["network " + c.name] = choice_name(*c.network_rule);
+    answer.rules["network " + c.name] =
+        choice_name(*c.network_rule) + " (of many jobs in a large cluster each by itself)";
   answer.rules["loss"] = "by DC watts of nodes";
   answer.rules["cooling"] = "by watts before cooling";
   answer.rules["idle"] = "by node-seconds held";

@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <type_traits>
 
 #include "core/random.hpp"
-#include "hall/hall_state.hpp"
+#include "network/process.hpp"
 #include "power/bus.hpp"
 #include "power/network_rule.hpp"
 #include "power/node_power.hpp"
@@ -27,13 +28,78 @@ double idle_node_w(const Cluster& cluster) {
   return idle_node(cluster.node, cluster.node.accelerator.board_limit).total();
 }
 
-// Simulates each kind under each of its caps, all in one go.
+// Steps of a run that are played one by one, twice as many at most.
+constexpr double kPlayedSteps = 10000;
+
+// A run of very many steps goes on as it does between its first kPlayedSteps and as many more, with whole intervals of
+// evaluations in both: their time and energy, drawn step by step, are as sure as anybody could want.
+Result play_long_run(const LoadedScenario& loaded, uint64_t seed) {
+  const RunPlan& run = loaded.scenario.run;
+  const double gbs = loaded.scenario.plan.gbs;
+  double samples = run.samples.value_or(0);
+  if (run.steps) samples = static_cast<double>(*run.steps) * gbs;
+  if (run.tokens && loaded.scenario.training)
+    samples = *run.tokens / static_cast<double>(loaded.scenario.training->sequence);
+  double part = kPlayedSteps * gbs;
+  const double interval = static_cast<double>(run.evaluation_interval);
+  if (interval > 0) part = std::ceil(part / interval) * interval;
+  if (!(samples > 2 * part)) return simulate(loaded, {seed, 1, 1});
+  const auto of = [&](double length) {
+    LoadedScenario shorter = loaded;
+    RunPlan& r = shorter.scenario.run;
+    r.steps.reset(), r.tokens.reset();
+    r.samples = static_cast<std::decay_t<decltype(*r.samples)>>(length);
+    return simulate(shorter, {seed, 1, 1});
+  };
+  const Result first = of(part);
+  Result whole = of(2 * part);
+  Maybe &time_s = whole.run.time_to_train_s.mean, &mean_w = whole.power.mean;
+  if (!time_s || !mean_w || !first.run.time_to_train_s.mean || !first.power.mean) return whole;
+  const double more = (samples - 2 * part) / part, first_s = *first.run.time_to_train_s.mean;
+  const double all_s = *time_s + more * (*time_s - first_s);
+  const double all_j = *time_s * *mean_w + more * (*time_s * *mean_w - first_s * *first.power.mean);
+  time_s = all_s, mean_w = all_j / all_s;
+  whole.run.steps = std::ceil(samples / gbs);
+  return whole;
+}
+
+// What a hall takes from the run of a scenario. Equal scenarios are simulated once; the run itself, phase by phase,
+// stays in the child.
+std::vector<Outcome> simulate_each(const LoadedHall& loaded, const HallOptions& options,
+                                   const std::function<void(size_t, size_t)>& progress) {
+  std::vector<const LoadedScenario*> once;
+  std::map<std::string, size_t> place;
+  for (const HallKind& kind : loaded.kinds)
+    for (const LoadedScenario& one : kind.scenario)
+      if (place.emplace(one.sha256, once.size()).second) once.push_back(&one);
+  ChildOptions children;
+  children.jobs = options.jobs, children.deadline_s = options.deadline_s, children.progress = progress;
+  const auto answers = in_children(
+      once.size(),
+      [&](size_t i) {
+        Result r = play_long_run(*once[i], options.seed);
+        r.timeline = {}, r.series = {}, r.power_options = {};
+        r.power.per_node.clear(), r.power.switches.clear();
+        return to_bytes(r);
+      },
+      children);
+  std::vector<Outcome> outcomes;
+  for (const HallKind& kind : loaded.kinds)
+    for (const LoadedScenario& one : kind.scenario) {
+      const auto& answer = answers[place.at(one.sha256)];
+      Outcome o;
+      if (answer.error.empty()) o.result = from_bytes(answer.value);
+      o.result.error = answer.error;
+      o.exit_code = static_cast<int>(answer.code);
+      outcomes.push_back(std::move(o));
+    }
+  return outcomes;
+}
+
+// What each kind does under each of its caps.
 std::vector<HallKindResult> simulate_kinds(const LoadedHall& loaded, const HallOptions& options,
                                            const std::function<void(size_t, size_t)>& progress) {
-  std::vector<LoadedScenario> all;
-  for (const HallKind& kind : loaded.kinds) all.insert(all.end(), kind.scenario.begin(), kind.scenario.end());
-  const std::vector<Outcome> outcomes =
-      simulate_all(all, {options.seed, 1, 1}, options.jobs, options.deadline_s, progress);
+  const std::vector<Outcome> outcomes = simulate_each(loaded, options, progress);
   std::vector<HallKindResult> results;
   size_t next = 0;
   for (const HallKind& kind : loaded.kinds) {

@@ -12,7 +12,7 @@ using namespace tw::hall;
 
 HallPlan plan_of(int nodes, int jobs, double days, int most_nodes) {
   HallPlan plan;
-  Cluster c;
+  hall::Cluster c;
   c.name = "c", c.nodes = nodes, c.idle_w = 2000, c.network_w = 500.0 * nodes, c.node_mtbf_s = 2e8, c.repair_s = 86400;
   c.rectifiers = {65.0 * nodes, 0.008, 0};
   plan.clusters = {c};

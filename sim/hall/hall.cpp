@@ -324,7 +324,8 @@ class Clock {
                 : state == JobState::waiting ? "waiting"
                                              : "to come";
       o.useful_node_s = s_.now(j).progress_s * o.nodes;
-      if (s_.job(j).deadline_s < kNever) o.in_time = o.end_s && *o.end_s <= s_.job(j).deadline_s;
+      if (o.end_s || s_.job(j).deadline_s <= now_s_) o.in_time = o.end_s && *o.end_s <= s_.job(j).deadline_s;
+      if (s_.job(j).deadline_s == kNever) o.in_time.reset();
       useful += o.useful_node_s;
       wait += o.wait_s;
     }

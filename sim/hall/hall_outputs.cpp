@@ -34,7 +34,8 @@ void JobOutcome::describe(Outputs<JobOutcome>& d) {
   d.output("lost_s", &JobOutcome::lost_s, "s", "work lost to failures, at full speed");
   d.output("failures", &JobOutcome::failures, "1", "that stopped it").whole();
   d.output("pauses", &JobOutcome::pauses, "1", "at checkpoints").whole();
-  d.output("in_time", &JobOutcome::in_time, "", "done by its deadline; null: it has none");
+  d.output("in_time", &JobOutcome::in_time, "",
+           "done by its deadline; null: it has none, or that is beyond the hall's time");
   d.output("energy", &JobOutcome::energy);
   d.output("energy_j", &JobOutcome::energy_j, "J", "at the feed, all shares; the jobs add up to the meter");
   d.output("network_share", &JobOutcome::network_share, "1", "of the switches in its energy");

@@ -203,7 +203,7 @@ class Loader {
     const hall::HallCluster& place = in_.clusters[static_cast<size_t>(kind.cluster)];
     const double board_w = place.cluster.node.accelerator.board_limit.value();
     if (!job.caps.empty())
-      for (const Power cap : job.caps) kind.cap_w.push_back(cap.value());
+      for (const Power& cap : job.caps) kind.cap_w.push_back(cap.value());
     else if (in_.budget && std::count(in_.budget->keep.begin(), in_.budget->keep.end(), hall::Keep::cap) > 0)
       for (const double share : {6.0 / 7, 5.0 / 7, 4.0 / 7})
         kind.cap_w.push_back(std::round(share * board_w / 10) * 10);
@@ -219,13 +219,18 @@ class Loader {
         "/run/reliability=null",
         "/run/power_failures=null"};
     set.insert(set.end(), job.set.begin(), job.set.end());
+    Faults mine;
+    const LoadedScenario rated = load_scenario(*path, set, mine);
+    for (const Fault& fault : mine.list()) root_.faults->add(fault);
+    if (!mine.empty()) return;
+    // A lower limit in the file would count as what the board is made for, and move what is transferred to it.
     for (const double cap_w : kind.cap_w) {
-      std::vector<std::string> capped = set;
-      if (cap_w > 0) capped.push_back(fmt::format("/cluster/node/accelerator/board_limit=\"{} W\"", cap_w));
-      Faults mine;
-      kind.scenario.push_back(load_scenario(*path, capped, mine));
-      for (const Fault& fault : mine.list()) root_.faults->add(fault);
-      if (!mine.empty()) return;
+      kind.scenario.push_back(rated);
+      if (cap_w <= 0) continue;
+      LoadedScenario& capped = kind.scenario.back();
+      Power& limit = capped.scenario.cluster.node.accelerator.board_limit;
+      limit = std::min(limit, watts(cap_w));
+      capped.sha256 = sha256_hex(fmt::format("{} {} W", rated.sha256, limit.value()));
     }
   }
 

@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <type_traits>
 
 #include "core/random.hpp"
-#include "hall/hall_state.hpp"
+#include "network/process.hpp"
 #include "power/bus.hpp"
 #include "power/network_rule.hpp"
 #include "power/node_power.hpp"
@@ -17,8 +18,6 @@
 namespace tw {
 namespace {
 
-constexpr double kJoulesPerKwh = 3.6e6;
-
 size_t at(int i) {
   return static_cast<size_t>(i);
 }
@@ -27,13 +26,78 @@ double idle_node_w(const Cluster& cluster) {
   return idle_node(cluster.node, cluster.node.accelerator.board_limit).total();
 }
 
-// Simulates each kind under each of its caps, all in one go.
+// Steps of a run that are played one by one, twice as many at most.
+constexpr double kPlayedSteps = 2000;
+
+// A run of very many steps goes on as it does between its first kPlayedSteps and as many more, with whole intervals of
+// evaluations in both: their time and energy, drawn step by step, are as sure as anybody could want.
+Result play_long_run(const LoadedScenario& loaded, uint64_t seed) {
+  const RunPlan& run = loaded.scenario.run;
+  const double gbs = loaded.scenario.plan.gbs;
+  double samples = run.samples.value_or(0);
+  if (run.steps) samples = static_cast<double>(*run.steps) * gbs;
+  if (run.tokens && loaded.scenario.training)
+    samples = *run.tokens / static_cast<double>(loaded.scenario.training->sequence);
+  double part = kPlayedSteps * gbs;
+  const double interval = static_cast<double>(run.evaluation_interval);
+  if (interval > 0) part = std::ceil(part / interval) * interval;
+  if (!(samples > 2 * part)) return simulate(loaded, {seed, 1, 1});
+  const auto of = [&](double length) {
+    LoadedScenario shorter = loaded;
+    RunPlan& r = shorter.scenario.run;
+    r.steps.reset(), r.tokens.reset();
+    r.samples = static_cast<std::decay_t<decltype(*r.samples)>>(length);
+    return simulate(shorter, {seed, 1, 1});
+  };
+  const Result first = of(part);
+  Result whole = of(2 * part);
+  Maybe &time_s = whole.run.time_to_train_s.mean, &mean_w = whole.power.mean;
+  if (!time_s || !mean_w || !first.run.time_to_train_s.mean || !first.power.mean) return whole;
+  const double more = (samples - 2 * part) / part, first_s = *first.run.time_to_train_s.mean;
+  const double all_s = *time_s + more * (*time_s - first_s);
+  const double all_j = *time_s * *mean_w + more * (*time_s * *mean_w - first_s * *first.power.mean);
+  time_s = all_s, mean_w = all_j / all_s;
+  whole.run.steps = std::ceil(samples / gbs);
+  return whole;
+}
+
+// What a hall takes from the run of a scenario. Equal scenarios are simulated once; the run itself, phase by phase,
+// stays in the child.
+std::vector<Outcome> simulate_each(const LoadedHall& loaded, const HallOptions& options,
+                                   const std::function<void(size_t, size_t)>& progress) {
+  std::vector<const LoadedScenario*> once;
+  std::map<std::string, size_t> place;
+  for (const HallKind& kind : loaded.kinds)
+    for (const LoadedScenario& one : kind.scenario)
+      if (place.emplace(one.sha256, once.size()).second) once.push_back(&one);
+  ChildOptions children;
+  children.jobs = options.jobs, children.deadline_s = options.deadline_s, children.progress = progress;
+  const auto answers = in_children(
+      once.size(),
+      [&](size_t i) {
+        Result r = play_long_run(*once[i], options.seed);
+        r.timeline = {}, r.series = {}, r.power_options = {};
+        r.power.per_node.clear(), r.power.switches.clear();
+        return to_bytes(r);
+      },
+      children);
+  std::vector<Outcome> outcomes;
+  for (const HallKind& kind : loaded.kinds)
+    for (const LoadedScenario& one : kind.scenario) {
+      const auto& answer = answers[place.at(one.sha256)];
+      Outcome o;
+      if (answer.error.empty()) o.result = from_bytes(answer.value);
+      o.result.error = answer.error;
+      o.exit_code = static_cast<int>(answer.code);
+      outcomes.push_back(std::move(o));
+    }
+  return outcomes;
+}
+
+// What each kind does under each of its caps.
 std::vector<HallKindResult> simulate_kinds(const LoadedHall& loaded, const HallOptions& options,
                                            const std::function<void(size_t, size_t)>& progress) {
-  std::vector<LoadedScenario> all;
-  for (const HallKind& kind : loaded.kinds) all.insert(all.end(), kind.scenario.begin(), kind.scenario.end());
-  const std::vector<Outcome> outcomes =
-      simulate_all(all, {options.seed, 1, 1}, options.jobs, options.deadline_s, progress);
+  const std::vector<Outcome> outcomes = simulate_each(loaded, options, progress);
   std::vector<HallKindResult> results;
   size_t next = 0;
   for (const HallKind& kind : loaded.kinds) {
@@ -257,55 +321,6 @@ hall::HallPlan hall_plan(const LoadedHall& loaded, const std::vector<HallKindRes
   return plan;
 }
 
-void count_money(const LoadedHall& loaded, const hall::HallPlan& plan, hall::HallOutcome& out) {
-  if (!loaded.priced) {
-    out.cost_energy.reset();
-    for (hall::JobOutcome& job : out.jobs) job.cost_energy.reset();
-  }
-  constexpr double year_s = 365.25 * 86400, month_s = 30 * 86400.0;
-  // Of the whole hall a node-second: what is spread evenly, on the nodes that hold jobs.
-  const auto spread = [&](const auto& per_node, double per_switch, double years, Maybe& total,
-                          Maybe hall::JobOutcome::*share) {
-    double sum = 0, held = 0;
-    for (size_t c = 0; c < plan.clusters.size(); ++c) {
-      const auto node = per_node.find(plan.clusters[c].name);
-      const double node_value = node == per_node.end() ? 0 : node->second.value();
-      sum +=
-          (plan.clusters[c].nodes * node_value + plan.clusters[c].switches * per_switch) * out.end_s / (years * year_s);
-    }
-    for (const hall::JobOutcome& job : out.jobs) held += job.node_s;
-    total = sum;
-    for (hall::JobOutcome& job : out.jobs)
-      if (held > 0) job.*share = sum * job.node_s / held;
-  };
-  if (loaded.input.money) {
-    const hall::MoneyInput& m = *loaded.input.money;
-    if (!m.node.empty())
-      spread(m.node, m.network_switch.value(), m.years, out.cost_capital, &hall::JobOutcome::cost_capital);
-    if (m.demand_charge.value() > 0) {
-      double sum = 0;
-      for (size_t k = 0; k < out.demand_by_month_w.size(); ++k)
-        sum += out.demand_by_month_w[k] / 1e3 * m.demand_charge.value() *
-               std::min(1.0, (out.end_s - static_cast<double>(k) * month_s) / month_s);
-      out.cost_demand = sum;
-      double energy = 0;
-      for (const hall::JobOutcome& job : out.jobs) energy += job.energy_j;
-      for (hall::JobOutcome& job : out.jobs)
-        if (energy > 0) job.cost_demand = sum * job.energy_j / energy;
-    }
-  }
-  if (loaded.input.embodied)
-    spread(loaded.input.embodied->node, loaded.input.embodied->network_switch.value(), loaded.input.embodied->years,
-           out.embodied_kg_co2e, &hall::JobOutcome::embodied_kg_co2e);
-  for (hall::JobOutcome& job : out.jobs) {
-    for (const Maybe& part : {job.cost_energy, job.cost_demand, job.cost_capital})
-      if (part) job.cost = job.cost.value_or(0) + *part;
-    if (!job.end_s || job.tokens <= 0) continue;
-    if (job.cost) job.cost_per_million_tokens = *job.cost / job.tokens * 1e6;
-    job.kwh_per_million_tokens = job.energy_j / kJoulesPerKwh / job.tokens * 1e6;
-  }
-}
-
 HallAnswer simulate_hall(const LoadedHall& loaded, const HallOptions& options,
                          const std::function<void(size_t, size_t)>& progress) {
   HallAnswer answer;
@@ -315,7 +330,8 @@ HallAnswer simulate_hall(const LoadedHall& loaded, const HallOptions& options,
   answer.warnings = loaded.warnings;
   answer.kinds = simulate_kinds(loaded, options, progress);
   for (const hall::HallCluster& c : loaded.input.clusters)
-    answer.rules["network " + c.name] = choice_name(*c.network_rule);
+    answer.rules["network " + c.name] =
+        choice_name(*c.network_rule) + " (of many jobs in a large cluster each by itself)";
   answer.rules["loss"] = "by DC watts of nodes";
   answer.rules["cooling"] = "by watts before cooling";
   answer.rules["idle"] = "by node-seconds held";

@@ -79,6 +79,33 @@ TEST_CASE("hall: files, sums and seeds") {
   CHECK(tw::read_file(f / "b.json") == text);
 }
 
+TEST_CASE("hall: caps slow a simulated job as a lower limit slows its run, also on a chip that is transferred") {
+  const Folder f;
+  const std::string plan = R"({"nodes": 8, "mbs": 1, "cp": 2, "gbs": 512, "sharding": "zero1"})";
+  nlohmann::json h = nlohmann::json::parse(hall());
+  h["clusters"] = {{{"name", "b200"}, {"cluster", "topologies/superpod-b200.json"}}};
+  h["budget"] = nullptr;
+  h["jobs"] = {{{"name", "a"},
+                {"scenario", "scenarios/llama3.1-pretraining.json"},
+                {"set", {"/plan=" + plan}},
+                {"caps", {"710 W"}}}};
+  h.erase("budget");
+  const std::string file = f.put("hall.json", h.dump());
+  Run r = run({"hall", file, "--json", "-", "-q"});
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  const auto caps = nlohmann::json::parse(r.out)["kinds"][0]["caps"];
+  REQUIRE(caps.size() == 2);
+  r = run({"run", "scenarios/llama3.1-pretraining.json", "--set", "/cluster=topologies/superpod-b200.json", "--set",
+           "/plan=" + plan, "--set", "/cluster/node/accelerator/board_limit=710 W", "--json", "-", "-q"});
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  const auto one = nlohmann::json::parse(r.out)[0];
+  CHECK(caps[1]["slowdown"].get<double>() > 1.05);
+  CHECK(caps[1]["work_s"].get<double>() == Approx(one["run"]["time_to_train_s"]["mean"].get<double>()).epsilon(1e-9));
+  CHECK(caps[1]["node_w"].get<double>() == Approx(one["power"]["node_dc_w"]["mean"].get<double>()).epsilon(1e-9));
+}
+
 TEST_CASE("hall: the shipped halls are read") {
   for (const auto& entry : fs::directory_iterator(source_folder() + "/scenarios/halls")) {
     if (entry.path().extension() != ".json") continue;

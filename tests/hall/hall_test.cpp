@@ -122,6 +122,23 @@ TEST_CASE("a job that only waiting may keep below the budget starts only where i
   CHECK(out.above_limit_j == Approx(30 * 1000));
 }
 
+TEST_CASE("a cap on one job leaves the other as it was") {
+  Job a = plain_job("a", 2, 0, 100, 1000), b = plain_job("b", 2, 0, 100, 1000);
+  a.priority = 1;
+  a.points.push_back({500, 1.5, 600}), b.points.push_back({500, 1.5, 600});
+  HallPlan plan = plan_of(4, {a, b});
+  const HallOutcome free = run_hall(plan, 1);
+  plan.limit_w = StepSeries(3500);
+  plan.cap = true;
+  const HallOutcome out = run_hall(plan, 1);
+  CHECK(*out.jobs[0].end_s == *free.jobs[0].end_s);
+  CHECK(out.jobs[0].energy.nodes_j == free.jobs[0].energy.nodes_j);
+  // 100 s at 2/3 of its pace; then alone, without a cap.
+  CHECK(*out.jobs[1].end_s == Approx(100 + 100.0 / 3).epsilon(1e-9));
+  CHECK(out.jobs[1].energy.nodes_j == Approx(2 * (100 * 600 + 100.0 / 3 * 1000)).epsilon(1e-9));
+  CHECK(std::abs(out.books_error) < 1e-9);
+}
+
 TEST_CASE("a pause waits for the next checkpoint and costs a start-up, no work") {
   Job job = plain_job("a", 2, 0, 100, 1000);
   job.start_up_s = 5, job.start_up_w = 300;
@@ -270,9 +287,9 @@ TEST_CASE("books close in a thousand random halls with failures, outages and bat
     plan.end_s = 40 * 3600.0;
     const HallOutcome out = run_hall(plan, static_cast<uint64_t>(i));
     worst = std::max(worst, std::abs(out.books_error));
-    double sum_j = 0, held_s = 0;
+    double sum_j = 0, held_s = 0, kg = 0, water_l = 0, money = 0;
     for (const JobOutcome& job : out.jobs) {
-      sum_j += job.energy_j;
+      sum_j += job.energy_j, kg += job.kg_co2e, water_l += job.water_l, money += *job.cost_energy;
       held_s += job.node_s;
       failures += job.failures, paused += job.pauses;
       // On nodes or waiting, from arrival to the end; work done is what speed and caps allow.
@@ -281,7 +298,10 @@ TEST_CASE("books close in a thousand random halls with failures, outages and bat
       if (job.end_s) ++stopped;
     }
     dark += out.dark_s > 0 ? 1 : 0;
-    if (held_s > 0) worst = std::max(worst, std::abs(sum_j / out.feed_j - 1));
+    if (held_s > 0)
+      for (const auto& [jobs, meter] :
+           {std::pair{sum_j, out.feed_j}, {kg, out.kg_co2e}, {water_l, out.water_l}, {money, *out.cost_energy}})
+        worst = std::max(worst, std::abs(jobs / meter - 1));
     CHECK(out.peak_w >= out.mean_w);
   }
   CHECK(worst < 1e-9);

@@ -113,8 +113,8 @@ double at_least(const Run& r) {
 Run torchtitan(const std::string& network, bool compiled) {
   Run r;
   r.network = load<Architecture>("models/networks/" + network + ".json");
-  r.software = load<Software>(compiled ? "models/software/torchtitan-2024-compile.json"
-                                       : "models/software/torchtitan-2024.json");
+  r.software = load<Software>(compiled ? "models/software/torchtitan-2024.12-compile.json"
+                                       : "models/software/torchtitan-2024.12.json");
   r.training.sequence = 8192;
   r.plan.sharding = Sharding::zero3;
   return r;

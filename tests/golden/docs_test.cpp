@@ -58,7 +58,7 @@ std::vector<Step> steps_of(const std::string& page) {
                  named = fenced && (script || line.rfind("```json ", 0) == 0);
       file = named ? line.substr(line.find(' ') + 1) : "";
       if (!fenced && !steps.empty() && ends_with_py(steps.back().file))
-        steps.push_back({"", "python3 " + steps.back().file});
+        steps.push_back({"", "/usr/bin/python3 " + steps.back().file});
       if (named) steps.push_back({file, ""});
       continue;
     }
@@ -104,7 +104,7 @@ TEST_CASE("the reference pages in docs/reference are those of this program") {
 TEST_CASE("every command of the documentation works") {
   size_t commands = 0;
   const Folder probe;
-  const bool pandas = shell("python3 -c 'import pandas'", probe.path, probe.path / "log") == 0;
+  const bool pandas = shell("/usr/bin/python3 -c 'import pandas'", probe.path, probe.path / "log") == 0;
   for (const fs::path& page : pages()) {
     if (page.parent_path().filename() == "reference") continue;  // examples of the help, with names of the reader's own
     const Folder folder;
@@ -115,7 +115,7 @@ TEST_CASE("every command of the documentation works") {
         tw::write_file((folder.path / step.file).string(), step.text);
         continue;
       }
-      if (step.text.rfind("python3 ", 0) == 0 && !pandas) {
+      if (step.text.rfind("/usr/bin/python3 ", 0) == 0 && !pandas) {
         WARN(page.filename().string() << ": skipped, python3-pandas is not installed: " << step.text);
         continue;
       }

@@ -221,7 +221,10 @@ class Loader {
     set.insert(set.end(), job.set.begin(), job.set.end());
     Faults mine;
     const LoadedScenario rated = load_scenario(*path, set, mine);
-    for (const Fault& fault : mine.list()) root_.faults->add(fault);
+    for (Fault fault : mine.list()) {
+      if (fault.file == "--set") fault.file = fmt::format("{}: {}: set", file_, at.pointer);
+      root_.faults->add(fault);
+    }
     if (!mine.empty()) return;
     // A lower limit in the file would count as what the board is made for, and move what is transferred to it.
     for (const double cap_w : kind.cap_w) {

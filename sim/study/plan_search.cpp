@@ -317,6 +317,8 @@ PlanSearch search_plans(const LoadedScenario& base, const std::vector<std::strin
   // In batches, best estimates first, until no estimate left can beat what is wanted, even if it is as pessimistic as
   // the most pessimistic so far.
   const size_t batch = static_cast<size_t>(std::max(1, o.jobs)) * 4;
+  // Under limits one goes first: it tells how far peaks lie above estimates before more are spent beyond a limit.
+  const bool limited = o.limits.facility_w || o.limits.bus_w || o.limits.deadline_s;
   size_t next = 0;
   double least = std::numeric_limits<double>::infinity(), most = 0;
   LimitPruning pruning(s, o.limits);
@@ -336,8 +338,9 @@ PlanSearch search_plans(const LoadedScenario& base, const std::vector<std::strin
     return better < o.wanted;
   };
   while (next < list.size() && out.simulated < o.most_simulated) {
+    const size_t most_now = limited && out.simulated == 0 ? 1 : batch;
     std::vector<size_t> chosen;
-    for (; next < list.size() && out.simulated + chosen.size() < o.most_simulated && chosen.size() < batch; ++next) {
+    for (; next < list.size() && out.simulated + chosen.size() < o.most_simulated && chosen.size() < most_now; ++next) {
       const std::string limit = list[next].own ? "" : pruning.beyond(list[next]);
       if (!limit.empty())
         ++out.fallen[limit];

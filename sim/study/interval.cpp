@@ -76,10 +76,10 @@ double quantile(const std::vector<Weighed>& rows, double q) {
 }
 
 // Between the outermost tails of weighed rows.
-Interval between(const std::vector<Weighed>& rows, double predicted, const std::string& path) {
-  const double tail = 0.5 * (1 - kIntervalLevel);
-  return {kIntervalLevel, predicted * std::exp(quantile(rows, tail)), predicted * std::exp(quantile(rows, 1 - tail)),
-          path, rows.size()};
+Interval between(const std::vector<Weighed>& rows, double predicted, const std::string& path, double widening) {
+  const double tail = 0.5 * (1 - kIntervalLevel), middle = quantile(rows, 0.5);
+  const auto end = [&](double q) { return predicted * std::exp(middle + widening * (quantile(rows, q) - middle)); };
+  return {kIntervalLevel, end(tail), end(1 - tail), path, rows.size()};
 }
 
 // Energy is power times time: where too few energies were measured, the errors of both, as far as they are independent.
@@ -142,11 +142,11 @@ std::optional<Interval> interval_of(const ResidualTable& table, const RunClass& 
     const auto rows = rows_like(table, path, family, without);
     // The coarsest class takes what there is.
     if (rows.size() < (path == paths.back() ? 2 : kFewest)) continue;
-    return between(rows, predicted, path);
+    return between(rows, predicted, path, table.widening);
   }
   // Other kinds of work say something about hosts, boards and fabrics: a wide interval, and a run that says so.
   const auto rows = rows_like(table, kAnyWork, family, without);
-  return rows.size() < kFewest ? std::nullopt : std::optional(between(rows, predicted, kAnyWork));
+  return rows.size() < kFewest ? std::nullopt : std::optional(between(rows, predicted, kAnyWork, table.widening));
 }
 
 const ResidualTable& residual_table() {
@@ -189,6 +189,19 @@ void add_intervals(Result& result, const Scenario& scenario, const ResidualTable
                                           never, run.paths().front()));
 }
 
+namespace {
+
+// Of the middle one of the suites that have rows enough to tell.
+double middle_coverage(const std::vector<Coverage>& list) {
+  std::vector<double> inside;
+  for (const Coverage& c : list)
+    if (c.rows >= kFewest) inside.push_back(static_cast<double>(c.inside) / static_cast<double>(c.rows));
+  std::sort(inside.begin(), inside.end());
+  return inside.empty() ? 1 : inside[inside.size() / 2];
+}
+
+}  // namespace
+
 ResidualTable residuals_of(const std::vector<SuiteOutcome>& suites) {
   ResidualTable table;
   std::set<std::string> releases, fabrics;
@@ -210,6 +223,10 @@ ResidualTable residuals_of(const std::vector<SuiteOutcome>& suites) {
       std::sort(ratios.begin(), ratios.end());
       table.residuals.push_back({suite.name, key.first, key.second, std::move(ratios)});
     }
+  }
+  for (double least = 1, most = 8; most - least > 0.05;) {
+    table.widening = 0.5 * (least + most);
+    (middle_coverage(coverage_of(suites, table)) < kIntervalLevel ? least : most) = table.widening;
   }
   return table;
 }
@@ -249,8 +266,8 @@ std::string residual_table_text(const ResidualTable& table) {
   };
   std::string out =
       "// How wrong predicted rows were. Made by: trainwatt validate --residuals models/accuracy/residuals.json\n{\n";
-  out += fmt::format("  \"releases\": [{}],\n  \"fabrics\": [{}],\n  \"residuals\": [", names(table.releases),
-                     names(table.fabrics));
+  out += fmt::format("  \"releases\": [{}],\n  \"fabrics\": [{}],\n  \"widening\": {:.2f},\n  \"residuals\": [",
+                     names(table.releases), names(table.fabrics), table.widening);
   const char* separator = "";
   for (const Residuals& r : table.residuals) {
     std::string ratios;
@@ -274,6 +291,9 @@ void ResidualTable::describe(Description<ResidualTable>& d) {
   d.object("residual_table", "How wrong predicted rows were, by class: what intervals are made of.");
   d.required("releases", &ResidualTable::releases, "software profiles with a fitted row");
   d.required("fabrics", &ResidualTable::fabrics, "clusters that rows ran on");
+  d.optional("widening", &ResidualTable::widening,
+             "intervals over the quantiles of what was measured, so that a suite left out has 80 % of its rows inside",
+             between(1, 100));
   d.required("residuals", &ResidualTable::residuals, "errors by suite and class");
 }
 

@@ -26,6 +26,7 @@ install(FILES ${manual}/completion/_trainwatt DESTINATION share/zsh/vendor-compl
 add_library(trainwatt_library INTERFACE)
 set_target_properties(trainwatt_library PROPERTIES EXPORT_NAME trainwatt)
 target_link_libraries(trainwatt_library INTERFACE tw_study)
+target_compile_features(trainwatt_library INTERFACE cxx_std_20)
 target_link_options(trainwatt_library INTERFACE -rdynamic)  # the engine module throws what the program catches
 add_library(trainwatt::trainwatt ALIAS trainwatt_library)
 set(archives tw_core tw_hardware tw_workload tw_topology tw_network tw_step tw_power tw_run tw_facility tw_hall tw_study)

@@ -72,8 +72,7 @@ std::string suggest_file(const std::string& name) {
     for (const std::string& data : data_folders())
       for (const char* kind : {"scenarios", "topologies"})
         for (const auto& entry : fs::directory_iterator(fs::path(data) / kind, ignored))
-          if (entry.path().extension() == ".json")
-            known.push_back((fs::path(kind) / entry.path().filename()).string());
+          if (entry.path().extension() == ".json") known.push_back((fs::path(kind) / entry.path().filename()).string());
   std::sort(known.begin(), known.end());
   known.erase(std::unique(known.begin(), known.end()), known.end());
   return known.empty() ? "" : suggest(name, known, 8);

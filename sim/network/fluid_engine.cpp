@@ -43,15 +43,21 @@ class FluidEngine final : public Engine {
     else
       free_.pop_back();
     Flow& flow = flows_[slot];
-    flow = {k, bytes * c.unit, 0, 0, flow.version + 1, 0, std::move(done)};
+    flow = {k, bytes * c.unit, 0, 0, flow.version + 1, 0, false, std::move(done)};
     ++active_;
     if (c.latency_s <= 0) return join(slot);
     at(now_s_ + c.latency_s, [this, slot] { join(slot); });
   }
   void run() override {
     while (!calendar_.empty()) {
+      // Rates matter only when time goes on: all that begins and ends at one moment is settled at once.
+      if (calendar_.next_s() > now_s_ && !changed_.empty()) {
+        settle_changed();
+        continue;
+      }
       now_s_ = calendar_.next_s();
       calendar_.take()();
+      if (calendar_.empty()) settle_changed();
     }
     if (active_ != 0) throw SimulationError("transfers never finished");
   }
@@ -62,64 +68,81 @@ class FluidEngine final : public Engine {
     double left = 0, rate = 0, since_s = 0;
     unsigned version = 0;  // of its expected end
     unsigned seen = 0;
+    bool joined = false;
     std::function<void()> done;
   };
   struct SharedLink {
     std::vector<size_t> users;  // flows
+    double demand = 0;          // of its users, if nothing else held them
     unsigned seen = 0;
     double left = 0, wanted = 0;  // while rates are found: capacity, and uses that have no rate yet
   };
 
+  double alone_rate(size_t slot) const { return net_.classes[flows_[slot].load_class].alone_rate; }
+  SharedLink& link(const MergedUse& use) { return links_[static_cast<size_t>(use.link)]; }
+  // A link that holds its users at their own rates binds nobody.
+  bool full(const MergedUse& use) {
+    return link(use).demand > net_.capacity[static_cast<size_t>(use.link)] * (1 + 1e-9);
+  }
+
   void join(size_t slot) {
-    flows_[slot].since_s = now_s_;
-    for (const MergedUse& use : uses_[flows_[slot].load_class]) link(use).users.push_back(slot);
-    settle(neighbours(slot));
+    Flow& flow = flows_[slot];
+    flow.since_s = now_s_;
+    flow.joined = true;
+    for (const MergedUse& use : uses_[flow.load_class]) {
+      link(use).users.push_back(slot);
+      link(use).demand += use.multiplicity * alone_rate(slot);
+    }
+    changed_.push_back(slot);
   }
 
   void leave(size_t slot, unsigned version) {
     Flow& flow = flows_[slot];
     if (flow.version != version) return;
-    std::vector<size_t> others = neighbours(slot);
-    others.erase(others.begin());
-    for (const MergedUse& use : uses_[flow.load_class]) std::erase(link(use).users, slot);
+    for (const MergedUse& use : uses_[flow.load_class]) {
+      if (full(use)) changed_.insert(changed_.end(), link(use).users.begin(), link(use).users.end());
+      std::erase(link(use).users, slot);
+      link(use).demand = link(use).users.empty() ? 0 : link(use).demand - use.multiplicity * alone_rate(slot);
+    }
     const std::function<void()> done = std::move(flow.done);
     ++flow.version;
+    flow.joined = false;
     free_.push_back(slot);
     --active_;
-    settle(others);
     if (done) done();
   }
 
-  SharedLink& link(const MergedUse& use) { return links_[static_cast<size_t>(use.link)]; }
-
-  // All transfers that share a link with it, directly or through others; itself first.
-  std::vector<size_t> neighbours(size_t slot) {
+  // All transfers that share a full link with a changed one, directly or through others, group by group.
+  void settle_changed() {
+    std::vector<size_t> changed;
+    changed.swap(changed_);
     ++mark_;
-    flows_[slot].seen = mark_;
-    std::vector<size_t> found{slot};
-    for (size_t i = 0; i < found.size(); ++i)
-      for (const MergedUse& use : uses_[flows_[found[i]].load_class]) {
-        SharedLink& shared = link(use);
-        if (shared.seen == mark_) continue;
-        shared.seen = mark_;
-        for (const size_t f : shared.users)
-          if (flows_[f].seen != mark_) flows_[f].seen = mark_, found.push_back(f);
-      }
-    return found;
+    for (const size_t first : changed) {
+      if (!flows_[first].joined || flows_[first].seen == mark_) continue;
+      flows_[first].seen = mark_;
+      std::vector<size_t> found{first};
+      for (size_t i = 0; i < found.size(); ++i)
+        for (const MergedUse& use : uses_[flows_[found[i]].load_class]) {
+          SharedLink& shared = link(use);
+          if (shared.seen == mark_ || !full(use)) continue;
+          shared.seen = mark_;
+          for (const size_t f : shared.users)
+            if (flows_[f].seen != mark_) flows_[f].seen = mark_, found.push_back(f);
+        }
+      settle(found);
+    }
   }
 
-  // Progressive filling: the tightest link fixes the rate of its transfers, and so on with what is left.
+  // Progressive filling: the tightest link, or its own rate, fixes a transfer's rate, and so on with what is left.
   void settle(const std::vector<size_t>& flows) {
-    if (flows.size() == 1) return set_rate(flows[0], net_.classes[flows_[flows[0]].load_class].alone_rate);
-    ++mark_;
+    if (flows.size() == 1) return set_rate(flows[0], alone_rate(flows[0]));
     std::vector<size_t> in_sight;
     for (const size_t f : flows)
       for (const MergedUse& use : uses_[flows_[f].load_class]) {
+        if (!full(use)) continue;
         SharedLink& shared = link(use);
-        if (shared.seen != mark_) {
-          shared.seen = mark_;
+        if (shared.wanted == 0) {
           shared.left = net_.capacity[static_cast<size_t>(use.link)];
-          shared.wanted = 0;
           in_sight.push_back(static_cast<size_t>(use.link));
         }
         shared.wanted += use.multiplicity;
@@ -131,15 +154,17 @@ class FluidEngine final : public Engine {
     while (!open.empty()) {
       double least = std::numeric_limits<double>::infinity();
       for (const size_t l : in_sight) least = std::min(least, fair(links_[l]));
+      for (const size_t f : open) least = std::min(least, alone_rate(f));
       const double edge = least * (1 + 1e-12);
       std::vector<size_t> bound, rest;
       for (const size_t f : open) {
-        bool tight = false;
-        for (const MergedUse& use : uses_[flows_[f].load_class]) tight = tight || fair(link(use)) <= edge;
+        bool tight = alone_rate(f) <= edge;
+        for (const MergedUse& use : uses_[flows_[f].load_class]) tight = tight || (full(use) && fair(link(use)) <= edge);
         (tight ? bound : rest).push_back(f);
       }
       for (const size_t f : bound) {
         for (const MergedUse& use : uses_[flows_[f].load_class]) {
+          if (!full(use)) continue;
           link(use).left -= least * use.multiplicity;
           link(use).wanted -= use.multiplicity;
         }
@@ -166,6 +191,7 @@ class FluidEngine final : public Engine {
   double now_s_ = 0;
   std::vector<Flow> flows_;
   std::vector<size_t> free_;
+  std::vector<size_t> changed_;  // transfers whose rates may not hold any more
   unsigned mark_ = 0;
   size_t active_ = 0;
 };

@@ -38,7 +38,7 @@ std::vector<size_t> tracks_of(const std::vector<Span>& spans, std::map<std::pair
 
 constexpr size_t kMostTasks = 50000;  // drawn: some 10 MB
 constexpr int kFirstTaskTrack = 1000;
-constexpr std::array<const char*, kStreams> kTaskTracks{"kernels",     "TP exchanges", "CP exchanges",
+constexpr std::array<const char*, kStreams> kTaskTracks{"kernels",      "TP exchanges", "CP exchanges",
                                                         "EP exchanges", "DP exchanges", "DP exchanges, outer"};
 
 bool is_visit(const Span& s) {
@@ -78,14 +78,15 @@ std::string add_tasks(json& events, const std::vector<Span>& spans, const TraceD
       // What is still under way when the kernels are done ends with the visit.
       const double begin_s = s.begin_s + stretch * task.begin_s;
       const double end_s = std::min(s.end_s, s.begin_s + stretch * task.end_s);
-      events.push_back({{"name", kernel ? choice_name(task.task.activity) : kTaskTracks.at(static_cast<size_t>(stream))},
-                        {"cat", kernel ? "kernel" : "exchange"},
-                        {"ph", "X"},
-                        {"ts", begin_s * 1e6},
-                        {"dur", std::max(0.0, end_s - begin_s) * 1e6},
-                        {"pid", s.stage},
-                        {"tid", track},
-                        {"args", args}});
+      events.push_back(
+          {{"name", kernel ? choice_name(task.task.activity) : kTaskTracks.at(static_cast<size_t>(stream))},
+           {"cat", kernel ? "kernel" : "exchange"},
+           {"ph", "X"},
+           {"ts", begin_s * 1e6},
+           {"dur", std::max(0.0, end_s - begin_s) * 1e6},
+           {"pid", s.stage},
+           {"tid", track},
+           {"args", args}});
     }
   }
   return every ? "every visit" : "visits of the first micro-batch";
@@ -94,12 +95,10 @@ std::string add_tasks(json& events, const std::vector<Span>& spans, const TraceD
 // Watts of a node as a counter, one value a component, to the end of the step.
 void add_power(json& events, const StepPower& power, int process) {
   if (power.begin_s.empty()) return;
-  events.push_back(
-      {{"name", "process_name"}, {"ph", "M"}, {"pid", process}, {"args", {{"name", "power of a node"}}}});
+  events.push_back({{"name", "process_name"}, {"ph", "M"}, {"pid", process}, {"args", {{"name", "power of a node"}}}});
   const auto at = [&](double s, size_t piece) {
     json args;
-    for (size_t k = 0; k < kStepPowerNames.size(); ++k)
-      args[std::string(kStepPowerNames[k])] = power.watts[piece][k];
+    for (size_t k = 0; k < kStepPowerNames.size(); ++k) args[std::string(kStepPowerNames[k])] = power.watts[piece][k];
     events.push_back({{"name", "W"}, {"ph", "C"}, {"ts", s * 1e6}, {"pid", process}, {"args", args}});
   };
   for (size_t i = 0; i < power.begin_s.size(); ++i) at(power.begin_s[i], i);
@@ -155,8 +154,7 @@ std::string chrome_trace(const std::string& scenario, double step_s, std::vector
   const json all = {
       {"traceEvents", events},
       {"displayTimeUnit", "ms"},
-      {"otherData",
-       {{"scenario", scenario}, {"step_s", step_s}, {"detail", drawn}, {"trainwatt", TW_VERSION}}}};
+      {"otherData", {{"scenario", scenario}, {"step_s", step_s}, {"detail", drawn}, {"trainwatt", TW_VERSION}}}};
   return all.dump() + "\n";
 }
 

@@ -176,18 +176,17 @@ void add_intervals(Result& result, const Scenario& scenario, const ResidualTable
     if (measured && measured->rows >= kFewest && measured->path != kAnyWork)
       result.intervals["energy"] = *measured;
     else if (time != result.intervals.end() && power != result.intervals.end())
-      result.intervals["energy"] = product(time->second, *result.run.time_to_train_s.mean, power->second,
-                                           *result.power.mean, *joules);
+      result.intervals["energy"] =
+          product(time->second, *result.run.time_to_train_s.mean, power->second, *result.power.mean, *joules);
     else
       name(never, "energy");
   }
   if (!other.empty())
-    result.warnings.push_back(fmt::format("{}: no run of {} work was measured; the interval is that of all other work",
-                                          other, run.work));
-  if (!never.empty())
     result.warnings.push_back(
-        fmt::format("{}: no row like this was ever measured ({}): nobody knows how wrong this is", never,
-                    run.paths().front()));
+        fmt::format("{}: no run of {} work was measured; the interval is that of all other work", other, run.work));
+  if (!never.empty())
+    result.warnings.push_back(fmt::format("{}: no row like this was ever measured ({}): nobody knows how wrong this is",
+                                          never, run.paths().front()));
 }
 
 ResidualTable residuals_of(const std::vector<SuiteOutcome>& suites) {

@@ -98,7 +98,8 @@ class Enumeration {
                       ++out_.considered;
                       consider(p, list, too_large);
                     }
-    // The scenario's own sizes may be none of those above (a micro-batch of 3, chunks of its own): it is looked at, too.
+    // The scenario's own sizes may be none of those above (a micro-batch of 3, chunks of its own): it is looked at,
+    // too.
     if (const auto has = [](const auto& all, auto one) { return std::find(all.begin(), all.end(), one) != all.end(); };
         !own_seen_ && has(nodes_, s_.plan.nodes) && has(batches(s_.plan.nodes), s_.plan.gbs) &&
         has(sharding_, s_.plan.sharding)) {
@@ -282,20 +283,13 @@ Maybe objective_value(PlanObjective objective, const Result& r) {
 
 std::vector<std::string> overrides_of(const PlanCandidate& c) {
   const Plan& p = c.plan;
-  return {fmt::format("/plan/nodes={}", p.nodes),
-          fmt::format("/plan/tp={}", p.tp),
-          fmt::format("/plan/pp={}", p.pp),
-          fmt::format("/plan/vp={}", p.vp),
-          fmt::format("/plan/cp={}", p.cp),
-          fmt::format("/plan/ep={}", p.ep),
-          "/plan/dp=null",
-          fmt::format("/plan/mbs={}", p.mbs),
-          fmt::format("/plan/gbs={}", p.gbs),
+  return {fmt::format("/plan/nodes={}", p.nodes), fmt::format("/plan/tp={}", p.tp), fmt::format("/plan/pp={}", p.pp),
+          fmt::format("/plan/vp={}", p.vp), fmt::format("/plan/cp={}", p.cp), fmt::format("/plan/ep={}", p.ep),
+          "/plan/dp=null", fmt::format("/plan/mbs={}", p.mbs), fmt::format("/plan/gbs={}", p.gbs),
           "/plan/sharding=" + choice_name(p.sharding),
           // Layout and the tensor parallelism of experts belong to the plan that they were written for.
           p.layout.empty() ? "/plan/layout=null" : "/plan/layout=\"" + p.layout + "\"",
-          fmt::format("/plan/etp={}", p.etp),
-          "/training/recompute=" + choice_name(c.recompute)};
+          fmt::format("/plan/etp={}", p.etp), "/training/recompute=" + choice_name(c.recompute)};
 }
 
 PlanSearch search_plans(const LoadedScenario& base, const std::vector<std::string>& overrides,
@@ -323,6 +317,8 @@ PlanSearch search_plans(const LoadedScenario& base, const std::vector<std::strin
   // In batches, best estimates first, until no estimate left can beat what is wanted, even if it is as pessimistic as
   // the most pessimistic so far.
   const size_t batch = static_cast<size_t>(std::max(1, o.jobs)) * 4;
+  // Under limits one goes first: it tells how far peaks lie above estimates before more are spent beyond a limit.
+  const bool limited = o.limits.facility_w || o.limits.bus_w || o.limits.deadline_s;
   size_t next = 0;
   double least = std::numeric_limits<double>::infinity(), most = 0;
   LimitPruning pruning(s, o.limits);
@@ -342,8 +338,9 @@ PlanSearch search_plans(const LoadedScenario& base, const std::vector<std::strin
     return better < o.wanted;
   };
   while (next < list.size() && out.simulated < o.most_simulated) {
+    const size_t most_now = limited && out.simulated == 0 ? 1 : batch;
     std::vector<size_t> chosen;
-    for (; next < list.size() && out.simulated + chosen.size() < o.most_simulated && chosen.size() < batch; ++next) {
+    for (; next < list.size() && out.simulated + chosen.size() < o.most_simulated && chosen.size() < most_now; ++next) {
       const std::string limit = list[next].own ? "" : pruning.beyond(list[next]);
       if (!limit.empty())
         ++out.fallen[limit];

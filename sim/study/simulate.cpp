@@ -207,9 +207,10 @@ void warn_about(Result& r, const LoadedScenario& loaded, const PowerRun& power) 
     r.warnings.push_back(fmt::format(
         "an MFU of {:.2f} cannot be: the peaks of {} and its measured kernels do not belong together", mfu, a.name));
   if (s.network && s.plan.tp > s.cluster.node.gpus * s.cluster.node.nvlink.nodes)
-    r.warnings.push_back(fmt::format("tensor parallelism of {} leaves the NVLink domain of {} GPUs: every layer waits "
-                                     "for the fabric",
-                                     s.plan.tp, s.cluster.node.gpus * s.cluster.node.nvlink.nodes));
+    r.warnings.push_back(
+        fmt::format("tensor parallelism of {} leaves the NVLink domain of {} GPUs: every layer waits "
+                    "for the fabric",
+                    s.plan.tp, s.cluster.node.gpus * s.cluster.node.nvlink.nodes));
   if (s.network && s.plan.layout.empty() && s.network->layers % (s.plan.pp * s.plan.vp) != 0)
     r.warnings.push_back(
         fmt::format("{} layers do not divide into {} chunks: uneven stages", s.network->layers, s.plan.pp * s.plan.vp));
@@ -291,9 +292,9 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   r.energy = energy_of(window, facility);
   r.carbon = {facility.kg_co2e, {}, s.site.carbon_intensity.value() * joules_per_kwh};
   if (played.finished()) {
-    const EnergyWindow scored =
-        several ? mean_mlperf_window(s, played, r.power.network_w, rcp)
-                : mlperf_window(s.cluster, power, r.power.network_w, m.meter_before.value(), m.meter_after.value(), rcp);
+    const EnergyWindow scored = several ? mean_mlperf_window(s, played, r.power.network_w, rcp)
+                                        : mlperf_window(s.cluster, power, r.power.network_w, m.meter_before.value(),
+                                                        m.meter_after.value(), rcp);
     const FacilityEnergy scored_facility = facility_energy(s.site, scored);
     r.energy_mlperf_v4_0 = energy_of(scored, scored_facility);
     r.carbon.kg_co2e_mlperf_v4_0 = scored_facility.kg_co2e;

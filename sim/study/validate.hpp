@@ -39,14 +39,14 @@ struct RowOutcome {
 
 // A bound on rows taken together: a mean error, or how plans are ordered.
 struct MeanOutcome {
-  std::string name;      // step_s, run_s, a group, spearman, loss_mean_pct, loss_worst_pct
-  Maybe value;           // absent: there is nothing to take it over
-  Maybe bound;           // absent: reported only
-  Maybe known;           // known gap
-  size_t rows = 0;       // or choices
-  Maybe null_value;      // of the null model
-  bool high = false;     // high is good
-  size_t in_view = 0;    // of these rows
+  std::string name;    // step_s, run_s, a group, spearman, loss_mean_pct, loss_worst_pct
+  Maybe value;         // absent: there is nothing to take it over
+  Maybe bound;         // absent: reported only
+  Maybe known;         // known gap
+  size_t rows = 0;     // or choices
+  Maybe null_value;    // of the null model
+  bool high = false;   // high is good
+  size_t in_view = 0;  // of these rows
   std::optional<bool> met() const;
   bool worse_than_known() const;
   static void describe(Outputs<MeanOutcome>& d);

@@ -36,7 +36,8 @@ TEST_CASE("more nodes at the same batch: a shorter run, more power in all") {
 }
 
 TEST_CASE("slower links never speed a run, faster ones never slow it") {
-  const std::vector<std::string> plan{"/plan/nodes=8", "/plan/cp=2", "/plan/gbs=64", "/software/gradients_beside_backward=false"};
+  const std::vector<std::string> plan{"/plan/nodes=8", "/plan/cp=2", "/plan/gbs=64",
+                                      "/software/gradients_beside_backward=false"};
   double before = 1e300;
   for (const char* rate : {"25 Gbit/s", "100 Gbit/s", "200 Gbit/s", "400 Gbit/s"}) {
     auto set = plan;
@@ -146,7 +147,8 @@ TEST_CASE("levels 1 and 2 of a whole scenario agree to 1e-9 without noise") {
 TEST_CASE("kernel tables follow another peak or memory bandwidth, and the result says that they are transferred") {
   const std::string at = "/cluster/node/accelerator/";
   const Result base = result(k8);
-  const Result memory = result(k8, {at + "memory_bandwidth=6.7 TB/s"}), peak = result(k8, {at + "peak_fp8=3958 TFLOP/s"});
+  const Result memory = result(k8, {at + "memory_bandwidth=6.7 TB/s"}),
+               peak = result(k8, {at + "peak_fp8=3958 TFLOP/s"});
   CHECK(memory.step.breakdown_s.compute < base.step.breakdown_s.compute);
   CHECK(peak.step.breakdown_s.compute < base.step.breakdown_s.compute);
   const auto says = [](const Result& r) {

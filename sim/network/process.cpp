@@ -14,6 +14,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <new>
 #include <stdexcept>
 
 #include "core/text.hpp"
@@ -60,6 +61,8 @@ std::string framed(ExitCode code, const std::string& text) {
     out = framed(ExitCode::does_not_fit, e.what());
   } catch (const SimulationError& e) {
     out = framed(ExitCode::simulation_failed, e.what());
+  } catch (const std::bad_alloc&) {
+    out = framed(ExitCode::simulation_failed, "out of memory");
   } catch (const std::exception& e) {
     out = framed(ExitCode::bug, e.what());
   } catch (...) {

@@ -34,8 +34,13 @@ bool single_chunk(Schedule schedule, int vp) {
 }
 
 void check_schedule(const Plan& plan, const ReadContext& at) {
-  if (plan.pp < 2 || plan.dp < 1 || plan.gbs < 1) return;
-  const std::string refusal = rule_of(plan.schedule, plan.vp).refusal(plan.pp, plan.vp, plan.ga());
+  if (plan.pp < 1 || plan.dp < 1 || plan.gbs < 1) return;
+  const ScheduleRule& rule = rule_of(plan.schedule, plan.vp);
+  // One stage cannot hold two chunks: what runs in order there needs none of these orders.
+  if (plan.pp == 1 && rule.placement(1, 1).slots > 1)
+    at.at("schedule").fault(choice_name(plan.schedule) + " needs pipeline parallelism", "pp above 1, or 1f1b");
+  if (plan.pp < 2) return;
+  const std::string refusal = rule.refusal(plan.pp, plan.vp, plan.ga());
   if (refusal.empty()) return;
   const size_t cut = refusal.find("; ");
   at.at("schedule").fault(refusal.substr(0, cut), cut == std::string::npos ? "1f1b" : refusal.substr(cut + 2));

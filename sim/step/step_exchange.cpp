@@ -47,9 +47,16 @@ void StepSimulation::travel(int stage, Exchange what, double bytes, double stret
                                   stage);
   if (load_class < 0 || bytes <= 0) return done();
   fabric_bytes_ += bytes;
-  if (net_.exchange && net_.classes[static_cast<size_t>(load_class)].uses.empty())
-    return engine_.at(engine_.now_s() + net_.exchange(what, bytes) * stretch, std::move(done));
-  engine_.start(load_class, bytes * stretch, std::move(done));
+  const bool inside_only = net_.classes[static_cast<size_t>(load_class)].uses.empty();
+  const bool inside_first = what == Exchange::gradient_reduce && !net_.inside_first.empty() &&
+                            net_.inside_first[static_cast<size_t>(stage)];
+  if (!net_.exchange || (!inside_only && !inside_first))
+    return engine_.start(load_class, bytes * stretch, std::move(done));
+  const double inside_until_s = engine_.now_s() + net_.exchange(what, bytes) * stretch;
+  if (inside_only) return engine_.at(inside_until_s, std::move(done));
+  engine_.at(inside_until_s, [this, load_class, bytes, stretch, done = std::move(done)]() mutable {
+    engine_.start(load_class, bytes * stretch, std::move(done));
+  });
 }
 
 // One after the other.

@@ -253,6 +253,11 @@ StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const
       const auto outer =
           collectives->cost(Collective::all_reduce, grid.piece_groups(s), bytes.dense / gradient_buckets / pieces);
       network::LoadClass& load = net.classes[static_cast<size_t>(net.gradient_exchange.back())];
+      net.inside_first.resize(static_cast<size_t>(plan.pp), false);
+      if (load.uses.empty()) {  // its latency is the time of a whole bucket: that depends on the bucket
+        net.inside_first[static_cast<size_t>(s)] = true;
+        load.latency_s = 0;
+      }
       for (const network::LinkUse& use : outer.load.uses) load.uses.push_back({use.link, use.weight / pieces});
       load.latency_s += outer.load.latency_s;
     }

@@ -22,6 +22,8 @@ struct StepNetwork {
   // Class of the hand-over from stage s to its neighbour, per replica; -1 where there is none.
   std::vector<std::vector<int>> forward_hand_over, backward_hand_over;  // [stage][replica]
   std::vector<int> gradient_exchange;                                   // [stage]; -1 when dp x cp = 1
+  // [stage]: hybrid groups inside an NVLink domain, where an exchange takes its own time before its pieces travel.
+  std::vector<bool> inside_first;
   std::vector<int> weight_gather;                                       // [stage]; sharded optimizers only
   std::vector<int> expert_exchange, expert_gather;                      // the same of the experts' gradients
   double sample_exchange_s = 0;                                         // all-to-all of a profiled workload's samples

@@ -119,7 +119,8 @@ class Player {
       Queue& q = queue_[s];
       if (!q.running) continue;
       q.left_s -= step * rate[s];
-      if (q.left_s <= 1e-13) end(q);
+      // What is left may be less than the clock can tell apart: it would never end.
+      if (q.left_s <= std::max(1e-13, 4 * std::numeric_limits<double>::epsilon() * now_)) end(q);
     }
   }
 

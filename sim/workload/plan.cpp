@@ -152,11 +152,8 @@ void check_plan(const Plan& plan, const Architecture& network, const Training& t
     at.at("tp").fault(fmt::format("sequence parallelism needs the {} tokens of a rank divisible by tp = {}",
                                   training.sequence / plan.cp, plan.tp),
                       nearest_divisors(training.sequence / plan.cp, plan.tp));
-  if (plan.shard_group > 0) {
-    must_divide(static_cast<long>(plan.dp) * plan.cp, "the dp x cp ranks", plan.shard_group, at, "shard_group");
-    if (plan.sharding == Sharding::none)
-      at.at("shard_group").fault("shard_group without sharding", "sharding = zero1, zero2 or zero3");
-  }
+  if (plan.shard_group > 0 && plan.sharding == Sharding::none)
+    at.at("shard_group").fault("shard_group without sharding", "sharding = zero1, zero2 or zero3");
   check_layout(plan, network, at);
   check_experts(plan, network, at);
 }

@@ -1,17 +1,22 @@
 #!/usr/bin/env python3
-"""Grammar-aware fuzzer: shipped scenarios with random values of random inputs, drawn from the program's own schemas.
+"""Grammar-aware fuzzer: shipped inputs with random values of random keys, drawn from the program's own schemas, and damaged files.
 
-    fuzz.py --program build/release/bin/trainwatt [--seed 1] [--seconds 60] [--most N]
+    fuzz.py --program build/release/bin/trainwatt [--seed 1] [--seconds 60] [--most N] [--kinds plan,read]
+    fuzz.py --program build/release/bin/trainwatt --replay tests/fuzz/found
 
-Every input is checked and, when it is valid, run; what is held: exit codes of the contract (1 is a bug, so is a signal),
-one line or more that says why, an answer in time, results that `trainwatt check` agrees with, no file left behind.
-The same seed makes the same inputs. Faults are printed with the command that shows them; the exit code is 1 then.
+Scenarios, plans, clusters, halls, studies, foreign files, results and hourly series. What is held: exit codes of the contract
+(1 is a bug, so is a signal), a line that says why, an answer within --cpu seconds of processor time, results without NaN, negative
+times or energies, whose parts add up, that `trainwatt check` agrees with, what `check` accepts `run` takes, and no file left
+behind. The same seed makes the same inputs. A fault is shrunk, printed and, with --store, kept as json; the exit code is 1 then.
 """
 import argparse
+import base64
 import glob
+import hashlib
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,8 +24,12 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-UNITS = ["s", "ms", "us", "h", "B", "GB", "GiB", "GB/s", "Gbit/s", "W", "kW", "TFLOP/s", "kg/kWh", "USD/kWh", "V", "Hz"]
-NUMBERS = [0, 1, 2, 3, 7, 8, 64, 100, 1e3, 1e6, 1e9, 1e18, 1e300, -1, 0.5, 1e-9, 1e-300]
+sys.path.insert(0, HERE)
+
+from cases import Cases, shrunk_files, shrunk_settings  # noqa: E402
+from held import Runner, broken_answer, impossible  # noqa: E402
+
+MOST_TRIALS = 60  # to shrink a fault
 
 
 def arguments():
@@ -29,124 +38,133 @@ def arguments():
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--seconds", type=float, default=60)
     p.add_argument("--most", type=int, default=10**9)
-    p.add_argument("--timeout", type=float, default=60)
+    p.add_argument("--cpu", type=int, default=20, help="processor seconds that an answer may take")
+    p.add_argument("--kinds", default="", help="only these, separated by commas")
+    p.add_argument("--store", default="", help="folder for faults")
+    p.add_argument("--replay", default="", help="folder of stored faults: nothing of them may happen again")
     return p.parse_args()
-
-
-class Grammar:
-    """Pointers of the scenario's schema with random values for them."""
-
-    def __init__(self, schema, chance):
-        self.definitions = schema.get("definitions", {})
-        self.schema = schema
-        self.chance = chance
-
-    def resolved(self, node):
-        for option in node.get("anyOf", []):
-            if "$ref" in option:
-                return self.definitions[option["$ref"].rsplit("/", 1)[1]]
-        return node
-
-    def pointer(self):
-        node, path = self.schema, ""
-        while True:
-            keys = sorted(k for k in node.get("properties", {}) if k != "use")
-            if not keys:
-                return path, node
-            key = self.chance.choice(keys)
-            path, node = f"{path}/{key}", self.resolved(node["properties"][key])
-            if "properties" in node and self.chance.random() < 0.05:
-                return path, node
-
-    def value(self, node, depth=0):
-        c = self.chance
-        if c.random() < 0.08:  # of another kind altogether
-            return c.choice([None, True, "x", -1, [], {}, "nan", "\u00e9\n", [[[]]]])
-        if "enum" in node:
-            return c.choice(node["enum"])
-        kind = node.get("type")
-        if kind == "boolean":
-            return c.random() < 0.5
-        if kind in ("integer", "number"):
-            low, high = node.get("minimum", 0), node.get("maximum", 1e4)
-            inside = c.choice([low, high, (low + high) / 2, low + 1, c.uniform(low, min(high, low + 100))])
-            number = inside if c.random() < 0.7 else c.choice(NUMBERS)
-            return int(number) if kind == "integer" and abs(number) < 1e15 else number
-        if "pattern" in node:
-            unit = node["examples"][0].split(" ", 1)[1] if c.random() < 0.85 else c.choice(UNITS)
-            base = float(node["examples"][0].split(" ", 1)[0])
-            number = base * c.choice([1, 0.5, 2, 10, 0.1]) if c.random() < 0.6 else c.choice(NUMBERS)
-            return f"{number:g} {unit}"
-        if kind == "array" and depth < 3:
-            return [self.value(self.resolved(node["items"]), depth + 1) for _ in range(c.choice([0, 1, 1, 2, 5]))]
-        if "properties" in node and depth < 3:
-            keys = [k for k in node["properties"] if k != "use" and c.random() < 0.5]
-            return {k: self.value(self.resolved(node["properties"][k]), depth + 1) for k in keys}
-        if kind == "object":
-            return {}
-        return c.choice(["", "a", "models/nothing.json", "node-0"])
 
 
 class Fuzzer:
     def __init__(self, a, folder):
-        self.a, self.folder = a, folder
-        self.chance = random.Random(a.seed)
-        schema = json.loads(subprocess.run([a.program, "schema", "scenario"], capture_output=True, check=True).stdout)
-        self.grammar = Grammar(schema, self.chance)
-        self.scenarios = sorted(glob.glob(os.path.join(ROOT, "scenarios", "*.json")))
-        self.faults, self.codes = 0, {}
+        self.folder = folder
+        self.runner = Runner(os.path.abspath(a.program), ROOT, a.cpu)
+        schema = lambda kind: json.loads(subprocess.run([a.program, "schema", kind], capture_output=True, check=True).stdout)
+        self.cases = Cases(ROOT, schema, random.Random(a.seed))
+        code, out, err = self.runner(["run", "scenarios/smc-llama2-70b-lora-1n.json", "--json", "-", "-q"])
+        if code != 0:
+            sys.exit(f"the program does not run: {err}")
+        self.cases.result = out.encode()
+        self.faults, self.known, self.kinds, self.accepted = 0, {}, {}, {}
+        self.store = a.store
 
-    def run(self, words):
-        begin = time.monotonic()
-        try:
-            p = subprocess.run([self.a.program] + words, capture_output=True, timeout=self.a.timeout, cwd=ROOT)
-            code, out, err = p.returncode, p.stdout.decode(errors="replace"), p.stderr.decode(errors="replace")
-        except subprocess.TimeoutExpired:
-            code, out, err = None, "", ""
-        self.codes[code] = self.codes.get(code, 0) + 1
-        why = None
-        if code is None:
-            why = f"no answer in {time.monotonic() - begin:.0f} s"
-        elif code < 0 or code not in (0, 2, 3, 4):
-            why = f"exit code {code}: {err[-300:]}"
-        elif code != 0 and not err.strip():
-            why = f"exit code {code} without a word"
-        elif "signal" in err or "nan" in out.lower().replace("nanosecond", ""):
-            why = f"signal or NaN: {err[-300:]}"
-        if why:
-            self.faults += 1
-            print(why, "\n  trainwatt", " ".join(f"'{w}'" for w in words), flush=True)
-        return code
+    def fault(self, case):
+        """None, or (class, detail, command) of what is wrong with the answers to a case."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        for name, data in case["files"].items():
+            path = os.path.join(self.folder, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "wb") as f:
+                f.write(data)
+        os.makedirs(self.folder, exist_ok=True)
+        checked, before = False, set(os.listdir(self.folder))
+        for command in case["commands"]:
+            words = [w.replace("@/", self.folder + "/") for w in command]
+            code, out, err = self.runner(words)
+            wrong = broken_answer(code, out, err)
+            if not wrong and checked and command[0] == "run" and code == 2:
+                wrong = "run refuses what check accepts", err[-300:]
+            if not wrong and command[:2] == ["check", "@/result.json"] and code != 0:
+                wrong = "check refuses a result of run", err[-300:]
+            if not wrong and any(".part" in f for f in os.listdir(self.folder)):
+                wrong = "a part of a file is left", str(os.listdir(self.folder))
+            if not wrong and code in (2, 3) and command[0] in ("read", "hall", "topology") and set(os.listdir(self.folder)) - before - {"read.out"}:
+                wrong = "a refusal wrote files", str(os.listdir(self.folder))
+            for name in ("result.json", "hall.json", "c.json", "t.json"):
+                path = os.path.join(self.folder, name)
+                if not wrong and code in (0, 4) and "@/" + name in command and "--json" in command and os.path.exists(path):
+                    with open(path, encoding="utf-8") as f:
+                        wrong = impossible(f.read())
+            if wrong:
+                return wrong[0], wrong[1], words
+            if code not in (0, 4) or (code == 4 and command[0] != "run"):
+                return None
+            checked = checked or command[0] == "check"
+        self.accepted[case["kind"]] = self.accepted.get(case["kind"], 0) + 1
+        return None
 
-    def one(self):
-        words = [self.chance.choice(self.scenarios)]
-        for _ in range(self.chance.choice([1, 1, 1, 2, 3])):
-            pointer, node = self.grammar.pointer()
-            value = self.grammar.value(node)
-            text = value if isinstance(value, str) else json.dumps(value)
-            words += ["--set", f"{pointer}={text}"]
-        if "\0" in "".join(words) or self.run(["check"] + words) != 0:
+    def shrunk(self, case, kind):
+        trials, again = 0, True
+        while again and trials < MOST_TRIALS:
+            again = False
+            for ways in (shrunk_settings, shrunk_files):
+                for smaller in ways(case):
+                    trials += 1
+                    if trials >= MOST_TRIALS:
+                        return case
+                    fault = self.fault(smaller)
+                    if fault and fault[0] == kind:
+                        case, again = smaller, True
+                        break
+                if again:
+                    break
+        return case
+
+    def tell(self, case, fault):
+        self.faults += 1
+        pointers = sorted({w.split("=")[0] for c in case["commands"] for w in c if w.startswith("/") and "=" in w})
+        family = fault[0] + " | " + case["kind"]
+        self.known[family] = self.known.get(family, 0) + 1
+        if self.known[family] > 12:
             return
-        result = os.path.join(self.folder, "result.json")
-        if self.run(["run"] + words + ["--json", result, "-q"]) in (0, 4) and os.path.exists(result):
-            self.run(["check", result])
-            os.remove(result)
-        left = os.listdir(self.folder)
-        if left:
-            self.faults += 1
-            print("left behind:", left, words, flush=True)
+        if fault[0] != "no answer in time":
+            case = self.shrunk(case, fault[0])
+            fault = self.fault(case) or fault
+        print(f"{fault[0]}: {fault[1]}\n  trainwatt", " ".join(f"'{w}'" for w in fault[2]), pointers, flush=True)
+        if self.store:
+            text = {"why": fault[0], "detail": fault[1], "kind": case["kind"], "commands": case["commands"],
+                    "files": {n: base64.b64encode(d).decode() for n, d in case["files"].items()}}
+            name = hashlib.sha256(json.dumps(text).encode()).hexdigest()[:10]
+            os.makedirs(self.store, exist_ok=True)
+            with open(os.path.join(self.store, f"{case['kind']}-{name}.json"), "w", encoding="utf-8") as f:
+                json.dump(text, f, indent=1)
+
+    def one(self, wanted):
+        case = self.cases.draw()
+        if wanted and case["kind"] not in wanted:
+            return False
+        self.kinds[case["kind"]] = self.kinds.get(case["kind"], 0) + 1
+        fault = self.fault(case)
+        if fault:
+            self.tell(case, fault)
+        return True
+
+
+def replay(f, folder):
+    paths = sorted(glob.glob(os.path.join(folder, "*.json")))
+    for path in paths:
+        with open(path, encoding="utf-8") as text:
+            case = json.load(text)
+        case["files"] = {n: base64.b64decode(d) for n, d in case["files"].items()}
+        fault = f.fault(case)
+        if fault:
+            f.faults += 1
+            print(f"{os.path.basename(path)}: {fault[0]}: {fault[1]}")
+    print(f"{len(paths)} stored faults, {f.faults} of them again")
 
 
 def main():
     a = arguments()
     with tempfile.TemporaryDirectory() as folder:
-        f = Fuzzer(a, folder)
-        end = time.monotonic() + a.seconds
-        count = 0
+        f = Fuzzer(a, os.path.join(folder, "case"))
+        if a.replay:
+            replay(f, a.replay)
+            return 1 if f.faults else 0
+        end, count, wanted = time.monotonic() + a.seconds, 0, set(filter(None, a.kinds.split(",")))
         while time.monotonic() < end and count < a.most:
-            f.one()
-            count += 1
-        print(f"{count} inputs, exit codes {f.codes}, {f.faults} faults")
+            count += f.one(wanted)
+        print(f"seed {a.seed}: {count} inputs {f.kinds}, accepted to the end {f.accepted}, exit codes {f.runner.codes}, {f.faults} faults {f.known}")
+        print(f"slowest {f.runner.slowest[0]:.1f} s: trainwatt", " ".join(f"'{w}'" for w in f.runner.slowest[1]))
     return 1 if f.faults else 0
 
 

@@ -27,15 +27,13 @@ void StepSimulation::gather_ahead(int stage) {
 
 void StepSimulation::gather_next(int stage, int slot) {
   const PassCost& pass = plan_.cost[static_cast<size_t>(slot * plan_.stages + stage)];
-  travel_both(
-      stage, Exchange::weight_gather, Exchange::expert_gather, pass.updated,
-      [this, stage, slot] {
-        for (int r = 0; r < replicas_; ++r) {
-          worker(stage, r).weights = slot + 1;
-          start_next(stage, r);
-        }
-        if (slot + 1 < placement_.slots) gather_next(stage, slot + 1);
-      });
+  travel_both(stage, Exchange::weight_gather, Exchange::expert_gather, pass.updated, [this, stage, slot] {
+    for (int r = 0; r < replicas_; ++r) {
+      worker(stage, r).weights = slot + 1;
+      start_next(stage, r);
+    }
+    if (slot + 1 < placement_.slots) gather_next(stage, slot + 1);
+  });
 }
 
 // An exchange of the stage's data-parallel ranks: inside an NVLink domain its time is known, else its links decide.
@@ -48,8 +46,8 @@ void StepSimulation::travel(int stage, Exchange what, double bytes, double stret
   if (load_class < 0 || bytes <= 0) return done();
   fabric_bytes_ += bytes;
   const bool inside_only = net_.classes[static_cast<size_t>(load_class)].uses.empty();
-  const bool inside_first = what == Exchange::gradient_reduce && !net_.inside_first.empty() &&
-                            net_.inside_first[static_cast<size_t>(stage)];
+  const bool inside_first =
+      what == Exchange::gradient_reduce && !net_.inside_first.empty() && net_.inside_first[static_cast<size_t>(stage)];
   if (!net_.exchange || (!inside_only && !inside_first))
     return engine_.start(load_class, bytes * stretch, std::move(done));
   const double inside_until_s = engine_.now_s() + net_.exchange(what, bytes) * stretch;
@@ -141,9 +139,8 @@ void StepSimulation::update(int stage, int replica) {
       bytes.dense += plan_.weight_bytes[k].dense, bytes.experts += plan_.weight_bytes[k].experts;
     const double since = engine_.now_s();
     if (replica != 0 || bytes.total() < 1) return done(stage, replica, 0);
-    travel_both(
-        stage, Exchange::weight_gather, Exchange::expert_gather, bytes,
-        [this, stage, replica, since] { done(stage, replica, engine_.now_s() - since); });
+    travel_both(stage, Exchange::weight_gather, Exchange::expert_gather, bytes,
+                [this, stage, replica, since] { done(stage, replica, engine_.now_s() - since); });
   });
 }
 

@@ -119,7 +119,10 @@ void check_scenario(Scenario& s, const ReadContext& root) {
   const std::string problem = nodes_problem(s.cluster, s.plan.nodes + s.plan.evaluation_nodes);
   if (!problem.empty()) plan.at("nodes").fault(problem);
   if (s.training && s.training->optimizer && s.training->optimizer->gradients == StatePrecision::none)
-    root.at("training").at("optimizer").at("gradients").fault("weights are not trained without gradients", "fp8, bf16 or fp32");
+    root.at("training")
+        .at("optimizer")
+        .at("gradients")
+        .fault("weights are not trained without gradients", "fp8, bf16 or fp32");
   if (s.training) s.software = with_optimizer(s.software, *s.training);
   complete_plan(s.plan, s.cluster.node.gpus, plan);
   if (s.network && s.training) {

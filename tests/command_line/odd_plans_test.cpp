@@ -35,11 +35,11 @@ TEST_CASE("weights are not trained without gradients") {
   CHECK(holds(r.err, "/training/optimizer/gradients: weights are not trained without gradients"));
 }
 
-TEST_CASE("a host that needs seconds is slow, its simulation is not") {
+TEST_CASE("a host that needs seconds for a kernel is slow, its simulation is not") {
   const Run r = run({"run", "scenarios/smc-llama2-70b-lora-1n.json", "--set", "/software/host_per_operation=1 s", "-q",
                      "--json", "-"});
   REQUIRE(r.code == 0);
-  CHECK(json::parse(r.out).front()["step"]["time_s"].get<double>() > 3600);
+  CHECK(json::parse(r.out).front()["step"]["time_s"].get<double>() > 1000);
 }
 
 // 8 ranks of a node share the optimizer's states; their pieces are summed over 8 nodes. Inside the node an exchange

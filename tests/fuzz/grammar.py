@@ -84,12 +84,12 @@ def odd_plan(chance):
     vp = 2 if schedule in ("zbv", "dualpipev") and c.random() < 0.9 else c.choice([1, 1, 1, 2, 4])
     mbs = c.choice([1, 1, 2])
     dp = max(1, nodes * 8 // (tp * pp * cp))
-    plan = {"nodes": nodes, "tp": tp, "pp": pp, "cp": cp, "vp": vp, "mbs": mbs, "gbs": dp * mbs * c.choice([1, 2, 3, 5, 8, 2 * pp, 16]),
-            "schedule": schedule, "sharding": c.choice(["none", "zero1", "zero1", "zero2", "zero3", "zero3"]),
+    plan = {"nodes": nodes, "tp": tp, "pp": pp, "cp": cp, "vp": vp, "mbs": mbs, "gbs": dp * mbs * c.choice([1, 2, 3, 5, 8, pp, 2 * pp, 4 * pp]),
+            "schedule": schedule, "sharding": c.choice(["none", "zero1", "zero1", "zero1", "zero2", "zero3", "zero3"]),
             "context": c.choice(["ring", "all_gather", "heads"])}
-    if c.random() < 0.3:
+    if plan["sharding"] != "none" and c.random() < 0.2:
         plan["shard_group"] = c.choice([1, 2, 4, 8, 16])
-    if c.random() < 0.4:
+    if c.random() < 0.15:
         plan["ep"], plan["etp"] = c.choice([1, 2, 4, 8]), c.choice([0, 1, 2])
     for key in ("sequence_parallel", "reshard"):
         if c.random() < 0.2:

@@ -79,7 +79,8 @@ double quantile(const std::vector<Weighed>& rows, double q) {
 Interval between(const std::vector<Weighed>& rows, double predicted, const std::string& path, double widening) {
   const double tail = 0.5 * (1 - kIntervalLevel), middle = quantile(rows, 0.5);
   const auto end = [&](double q) { return predicted * std::exp(middle + widening * (quantile(rows, q) - middle)); };
-  return {kIntervalLevel, end(tail), end(1 - tail), path, rows.size()};
+  // It holds what was predicted, even where all answers like it were wrong to one side.
+  return {kIntervalLevel, std::min(end(tail), predicted), std::max(end(1 - tail), predicted), path, rows.size()};
 }
 
 // Energy is power times time: where too few energies were measured, the errors of both, as far as they are independent.

@@ -4,6 +4,7 @@ load ARG1."/style.gp"
 smoothed = strlen(ARG7) > 0
 set multiplot layout 2, 1
 set title ARG5
+set key above right horizontal
 set xlabel "time (s)"
 set ylabel "power at the feed (MW)"
 stats ARG6 skip 1 using 2 nooutput

@@ -120,6 +120,8 @@ ChunkProgram::List ChunkProgram::timed(const std::vector<Operation>& operations,
       t.task.length_s = kernel_time_s(o, accelerator, software, slowdown) / hosts.device_speed;
       t.task.flops = o.flops;
       t.task.host_s = host * o.launches * software.host_per_operation.value();
+      if (o.bare && software.host_per_kernel.value() > 0)
+        t.task.host_s = o.launches * software.host_per_kernel.value() / hosts.launch_speed;
       if (o.weight_gradient) t.parameters = o.m * o.n * o.groups;
       if (o.kind == OperationKind::attention && in_.plan->cp > 1) {
         t.attention = true;

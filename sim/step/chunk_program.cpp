@@ -343,7 +343,7 @@ std::vector<PassCost> chunk_costs(const StepInputs& in, const ExchangeTime& exch
   const Plan& plan = *in.plan;
   ChunkProgram program(in, exchange, slowdown, pass);
   const auto groups = groups_of(in);
-  const auto layers = layers_of_chunks(in.network->layers, plan);
+  const auto layers = layers_of_chunks(*in.network, plan);
   const auto kinds = layer_kinds(*in.network);
   auto next = kinds.begin();
   const bool split = rule_of(plan.schedule, plan.vp).splits;

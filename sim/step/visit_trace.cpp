@@ -30,7 +30,7 @@ VisitTraces visit_traces(const StepInputs& in, const ExchangeTime& exchange, con
   const Plan& plan = *in.plan;
   ChunkProgram program(in, exchange, slowdown, Pass::training);
   const auto groups = groups_of(in);
-  const auto layers = layers_of_chunks(in.network->layers, plan);
+  const auto layers = layers_of_chunks(*in.network, plan);
   const auto kinds = layer_kinds(*in.network);
   auto next = kinds.begin();
   std::vector<VisitTrace> forward, backward;  // [chunk]

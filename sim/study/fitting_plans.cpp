@@ -37,7 +37,7 @@ bool valid(Plan& plan, const Scenario& s, const Training& training, const Docume
 
 PlanMemory plan_memory(const Architecture& network, const Training& training, const Plan& plan,
                        const Software& software) {
-  const auto layers = layers_of_chunks(network.layers, plan);
+  const auto layers = layers_of_chunks(network, plan);
   std::vector<int> in_flight;
   for (int stage = 0; stage < plan.pp; ++stage)
     in_flight.push_back(micro_batches_in_flight(plan.schedule, stage, plan.pp, plan.vp, plan.ga()));

@@ -10,7 +10,7 @@ namespace {
 constexpr int kChooseKernels = 31;
 constexpr double kScatterAdd_Bps = 0.732e12, kScaleRows_Bps = 1.6e12;
 
-// Bytes that eager kernels move for one element (reference/gpu_lab_7/expert_biases.csv holds their times). The halves of an
+// Bytes that eager kernels move for one element (reference/gpu_lab_8/expert_biases.csv holds their times). The halves of an
 // activation's input are clamped one by one and joined; backward masks each, and joins them. An expert's bias is scaled by
 // the gates, which are FP32, and so is all until the experts are joined and rounded; backward makes both products again.
 constexpr double kClampBytes = 8, kClampBackwardBytes = 15, kBiasBytes = 28, kBiasBackwardBytes = 40;

@@ -16,7 +16,7 @@
 namespace tw::cli {
 namespace {
 
-struct Arguments {
+struct SweepArguments {
   std::string study, output, shard;
   std::vector<std::string> set;
   int jobs = 0;
@@ -35,7 +35,7 @@ void tell(const Console& console, const SweepTotals& t) {
         fmt::format("{} points failed; their rows in sweep.csv say why, --resume tries them again", t.broken));
 }
 
-ExitCode run(const Arguments& a, Console& console) {
+ExitCode run(const SweepArguments& a, Console& console) {
   Faults& faults = console.faults;
   SweepOptions options;
   if (!a.shard.empty()) parse_shard(a.shard, options.shard, options.shards, faults);
@@ -70,7 +70,7 @@ ExitCode run(const Arguments& a, Console& console) {
 }  // namespace
 
 Command sweep_command() {
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<SweepArguments>();
   return {
       "sweep",
       "Simulates a study: one scenario with many values of some of its inputs",

@@ -54,7 +54,7 @@ Table table_of(const std::vector<Line>& lines) {
   return t;
 }
 
-bool fits(const Source& s) {
+bool is_power_csv(const Source& s) {
   const Table t = table_of(lines_of(s.text.substr(0, 8192)));
   return t.names.size() > 1 && t.time >= 0;
 }
@@ -154,7 +154,7 @@ Reading read_power_csv(const Source& s, const Options& options, Faults& faults) 
 
 }  // namespace
 
-const Kind power_csv_kind{"CSV of power over time (nvidia-smi, DCGM, IPMI, PDU, RAPL)", "a power series", fits,
-                          read_power_csv};
+extern const Kind power_csv_kind{"CSV of power over time (nvidia-smi, DCGM, IPMI, PDU, RAPL)", "a power series",
+                                 is_power_csv, read_power_csv};
 
 }  // namespace tw::foreign

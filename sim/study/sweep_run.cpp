@@ -169,6 +169,11 @@ SweepTotals run_sweep(const LoadedStudy& study, const std::string& folder, const
   const auto work = [&](size_t k) {
     const StudyPoint point = study.point(todo[k]);
     Faults faults;
+    if (study.of_hall()) {
+      const LoadedHall hall = load_hall(study.scenario_file, overrides_of(study, point), faults);
+      faults.throw_if_any();
+      return kFinished + options.hall_json(simulate_hall(hall, {point.seed, std::max(1, study.study.runs), 1, 0}, {}));
+    }
     const LoadedScenario scenario = load_scenario(study.scenario_file, overrides_of(study, point), faults);
     faults.throw_if_any();
     const Result r = simulate(scenario, {point.seed, study.study.runs, study.study.level});

@@ -20,6 +20,9 @@ struct ChunkShape {
   bool operator==(const ChunkShape& o) const;
 };
 
+// Of each chunk in turn, but for what is gathered and exchanged.
+std::vector<ChunkShape> chunk_shapes(const StepInputs& in);
+
 // Makes programs of one plan. Kernels and exchanges are timed once.
 class ChunkProgram {
  public:

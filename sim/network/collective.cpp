@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -58,7 +59,7 @@ Collectives::Collectives(const Fabric& fabric, CollectiveOptions options)
       options_(options),
       router_(fabric, options.seed),
       speeds_(fabric.nvlink, *options.library),
-      loads_(std::make_unique<LinkLoads>(fabric, router_)) {
+      loads_(std::make_unique<LinkLoads>(fabric, router_, options.narrowest_links)) {
   router_.queue_pairs = options.library->queue_pairs;
 }
 Collectives::~Collectives() = default;
@@ -129,7 +130,7 @@ Collectives::Built Collectives::build(Operation op, const std::vector<Group>& gr
     built.uses = std::move(taken.uses);
     built.hops = single ? taken.longest : taken.hops;
   } catch (...) {
-    loads_ = std::make_unique<LinkLoads>(fabric_, router_);
+    loads_ = std::make_unique<LinkLoads>(fabric_, router_, options_.narrowest_links);
     throw;
   }
   for (const LinkUse& use : built.uses) {
@@ -212,7 +213,7 @@ double Collectives::bound_s(Operation op, const std::vector<Group>& groups, doub
     double leaving = 0;
     std::vector<std::pair<int, int>> adapters;
   };
-  std::vector<Domain> domains(static_cast<size_t>(fabric_.node_count / fabric_.nodes_per_domain + 1));
+  std::unordered_map<int, Domain> domains;  // of many small groups each is in few
   double bound = 0;
   for (const Group& group : groups) {
     const double n = group.n(), m = group.count();
@@ -225,7 +226,7 @@ double Collectives::bound_s(Operation op, const std::vector<Group>& groups, doub
         if (op == Operation::all_reduce && !in_network) must = 2 * (m - 1) / m * bytes;
         if (op == Operation::reduce_scatter || op == Operation::all_gather) must = (m - 1) / m * bytes;
         if (op == Operation::all_to_all) must = g * (n - g) / n * bytes;
-        Domain& domain = domains[static_cast<size_t>(first.node / fabric_.nodes_per_domain)];
+        Domain& domain = domains[first.node / fabric_.nodes_per_domain];
         domain.leaving += must;
         for (const int r : members)
           for (const int k : group.adapters(r))
@@ -236,7 +237,7 @@ double Collectives::bound_s(Operation op, const std::vector<Group>& groups, doub
       if (g > 1) bound = std::max(bound, (in_network ? 1 : bus_factor(op, static_cast<int>(g))) * bytes / rank_Bps);
     }
   }
-  for (Domain& d : domains) {
+  for (auto& [id, d] : domains) {
     std::sort(d.adapters.begin(), d.adapters.end());
     d.adapters.erase(std::unique(d.adapters.begin(), d.adapters.end()), d.adapters.end());
     double capacity = 0;

@@ -24,6 +24,9 @@ struct CollectiveOptions {
       -1;                // of calls inside a domain; < 0: as measured where hosts issue them one by one, else none
   uint64_t seed = 1;     // of ECMP hashing
   bool explain = false;  // keep what was considered
+  // Loads name one of the links that always carry in the same proportion (TreeLevels): for many classes on one fabric,
+  // all of which are made so. Not with SHARP, whose streams go up links of their own.
+  bool narrowest_links = false;
   const CollectiveLibrary* library = &default_library();
   const std::vector<CollectiveAlgorithm>* known = &algorithms();
 };

@@ -39,27 +39,6 @@ double kernel_time_s(const Operation& o, const Accelerator& a, const Software& s
   return 0;
 }
 
-Stream stream_of(Exchange e) {
-  switch (e) {
-    case Exchange::cp_exchange:
-    case Exchange::cp_all_gather:
-    case Exchange::cp_reduce_scatter:
-    case Exchange::cp_all_to_all:
-      return Stream::cp;
-    case Exchange::ep_all_to_all:
-    case Exchange::expert_tp_gather:
-    case Exchange::expert_tp_scatter:
-    case Exchange::expert_tp_reduce:
-      return Stream::ep;
-    case Exchange::tp_all_gather:
-    case Exchange::tp_reduce_scatter:
-    case Exchange::tp_all_reduce:
-      return Stream::tp;
-    default:
-      return Stream::dp;
-  }
-}
-
 SharedSum share(const SharedSum& s, double f) {
   return {s.dense * f, s.experts * f};
 }
@@ -72,8 +51,9 @@ bool ChunkShape::operator==(const ChunkShape& o) const {
          gradients.experts == o.gradients.experts;
 }
 
-ChunkProgram::ChunkProgram(const StepInputs& in, const ExchangeTime& exchange, const Slowdown& slowdown, Pass pass)
-    : in_(in), exchange_(exchange), pass_(pass) {
+ChunkProgram::ChunkProgram(const StepInputs& in, const ExchangeTime& exchange, const Slowdown& slowdown, Pass pass,
+                           const SharedExchanges& shared)
+    : in_(in), exchange_(exchange), pass_(pass), shared_(shared) {
   const LayerOperations embed = embedding_operations(*in.network, *in.training, *in.plan, *in.software);
   const LayerOperations head = head_operations(*in.network, *in.training, *in.plan, *in.software);
   for (const LayerKind& kind : layer_kinds(*in.network)) {
@@ -113,6 +93,7 @@ ChunkProgram::List ChunkProgram::timed(const std::vector<Operation>& operations,
       t.task.stream = stream_of(o.exchange);
       t.task.length_s = exchange_(o.exchange, bytes);
       t.task.bytes = bytes;
+      if (shared_.count(o.exchange) > 0) t.task.load = o.exchange;
       t.task.beside_s = beside_s(o.exchange, bytes, t.task.length_s);
       const bool form = o.exchange == Exchange::tp_all_reduce && software.host_per_all_reduce.value() > 0;
       t.task.host_s = host * (form ? software.host_per_all_reduce : software.host_per_collective).value();
@@ -120,6 +101,8 @@ ChunkProgram::List ChunkProgram::timed(const std::vector<Operation>& operations,
       t.task.length_s = kernel_time_s(o, accelerator, software, slowdown) / hosts.device_speed;
       t.task.flops = o.flops;
       t.task.host_s = host * o.launches * software.host_per_operation.value();
+      if (o.bare && software.host_per_kernel.value() > 0)
+        t.task.host_s = o.launches * software.host_per_kernel.value() / hosts.launch_speed;
       if (o.weight_gradient) t.parameters = o.m * o.n * o.groups;
       if (o.kind == OperationKind::attention && in_.plan->cp > 1) {
         t.attention = true;
@@ -166,6 +149,7 @@ TaskCost ChunkProgram::played(const TaskList& b) const {
   c.host_exchange_s = issued.host_exchange_s;
   c.flops = b.flops;
   c.launches = b.launches;
+  if (!shared_.empty()) c.shared = visit_exchanges(b.tasks, device, shared_);
   if (kept_ != nullptr) kept_->push_back({b.tasks, device, 1});
   return c;
 }
@@ -307,6 +291,13 @@ TaskCost ChunkProgram::last(const ChunkShape& shape, bool inputs, std::vector<Bu
 }
 
 PassCost ChunkProgram::cost(const ChunkShape& shape, bool split) {
+  PassCost c = whole_cost(shape, split);
+  for (TaskCost* t : {&c.forward, &c.backward, &c.input, &c.weight, &c.first_forward, &c.last_backward, &c.last_weight})
+    t->shared = in_pieces(t->shared);
+  return c;
+}
+
+PassCost ChunkProgram::whole_cost(const ChunkShape& shape, bool split) const {
   PassCost c;
   const Plan& plan = *in_.plan;
   if (pass_ == Pass::evaluation) {
@@ -337,7 +328,7 @@ PassCost ChunkProgram::cost(const ChunkShape& shape, bool split) {
 }
 
 std::vector<ChunkShape> chunk_shapes(const StepInputs& in) {
-  const auto layers = layers_of_chunks(in.network->layers, *in.plan);
+  const auto layers = layers_of_chunks(*in.network, *in.plan);
   const auto kinds = layer_kinds(*in.network);
   auto next = kinds.begin();
   std::vector<ChunkShape> shapes(layers.size());
@@ -351,9 +342,9 @@ std::vector<ChunkShape> chunk_shapes(const StepInputs& in) {
 }
 
 std::vector<PassCost> chunk_costs(const StepInputs& in, const ExchangeTime& exchange, const Slowdown& slowdown,
-                                  Pass pass) {
+                                  Pass pass, const SharedExchanges& shared) {
   const Plan& plan = *in.plan;
-  ChunkProgram program(in, exchange, slowdown, pass);
+  ChunkProgram program(in, exchange, slowdown, pass, shared);
   const auto groups = groups_of(in);
   const bool split = rule_of(plan.schedule, plan.vp).splits;
   std::vector<PassCost> chunks;

@@ -95,10 +95,10 @@ TEST_CASE("Llama 3.1 8B with plain data parallelism does not fit one 80 GB GPU; 
   Plan p;
   p.dp = 8;
   Software software;
-  const auto plain = memory_of_stages(n, t, p, software, {32}, {1});
+  const auto plain = memory_of_stages(n, t, p, software, {32}, {StageWork{}});
   CHECK(plain[0].total() > 81559.0 * 1048576);
   CHECK(plain[0].optimizer + plain[0].weights + plain[0].gradients == Approx(18 * network_parameters(n)).epsilon(0.01));
   p.sharding = Sharding::zero1;
   p.cp = 2, p.dp = 4;
-  CHECK(memory_of_stages(n, t, p, software, {32}, {1})[0].total() < 81559.0 * 1048576);
+  CHECK(memory_of_stages(n, t, p, software, {32}, {StageWork{}})[0].total() < 81559.0 * 1048576);
 }

@@ -32,7 +32,13 @@ void ChunkProgram::join(TaskCost& forward, TaskCost& backward) const {
   const double waits_s = forward.ep_s + backward.ep_s, kernels_s = forward.busy.total() + backward.busy.total();
   if (!in_.software->dispatch_beside || waits_s <= 0) return;
   const double hidden = std::min(1.0, kernels_s / waits_s), slower = in_.software->kernel_beside_exchange - 1;
+  const double room = std::max(0.0, kernels_s / waits_s - 1);  // for what takes longer, over the waits
   for (TaskCost* c : {&forward, &backward}) {
+    for (VisitExchange& x : c->shared) {
+      if (stream_of(x.what) != Stream::ep) continue;
+      x.slack_s += room * x.waited_s;
+      x.waited_s *= 1 - hidden;
+    }
     const double beside_s = c->ep_s * hidden;
     c->ep_s -= beside_s;
     c->busy[Activity::collective] += beside_s * slower;

@@ -2,7 +2,10 @@
 // exchange, may stand in files of their own.
 #pragma once
 
+#include <array>
 #include <functional>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "step/hand_over_queue.hpp"
@@ -118,6 +121,7 @@ class StepSimulation {
 
   // Exchanges of a visit, one after the other; what one takes longer than alone makes later all that waits for it.
   void next_exchange(int stage, int replica);
+  void begin_exchange(int stage, int replica, size_t piece);
   void exchange_done(int stage, int replica, size_t piece, double since_s);
   // Calls `what` at `due_s` of a visit that is not late, later by as much as it is late then. `end`: not before all
   // exchanges of the visit are done.
@@ -200,6 +204,8 @@ class StepSimulation {
   std::vector<SplitMix64> streams_;
   std::vector<std::vector<std::vector<Waiting>>> meetings_;
   std::vector<Buckets> ready_buckets_ = std::vector<Buckets>(static_cast<size_t>(plan_.stages));
+  // Who has come to an exchange inside a visit, and when: (class, visit, piece).
+  std::map<std::array<size_t, 3>, std::vector<std::pair<int, double>>> come_to_;
   size_t finished_ = 0;
   double fabric_bytes_ = 0;
 };

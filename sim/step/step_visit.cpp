@@ -36,12 +36,25 @@ void StepSimulation::next_exchange(int stage, int replica) {
     const double now = engine_.now_s();
     if (here.began_s + next.begin_s + here.late_s > now + kRounding * next.alone_s) return next_exchange(stage, replica);
     ++here.started;
-    const StepNetwork::InVisits& links = net_.in_visits.at(next.what);
-    fabric_bytes_ += next.bytes / links.together;
-    engine_.start(links.classes[at(stage, replica)], next.bytes / links.together,
-                  [this, stage, replica, piece, now] { exchange_done(stage, replica, piece, now); });
+    fabric_bytes_ += next.bytes / net_.in_visits.at(next.what).together;
+    begin_exchange(stage, replica, piece);
     next_exchange(stage, replica);
   });
+}
+
+// It begins when all who take part have come to it.
+void StepSimulation::begin_exchange(int stage, int replica, size_t piece) {
+  const Worker& w = worker(stage, replica);
+  const VisitExchange& x = w.doing->shared[piece];
+  const StepNetwork::InVisits& links = net_.in_visits.at(x.what);
+  const int load_class = links.classes[at(stage, replica)];
+  auto& come = come_to_[{static_cast<size_t>(load_class), w.next, piece}];
+  come.emplace_back(replica, engine_.now_s());
+  if (come.size() < static_cast<size_t>(links.together)) return;
+  engine_.start(load_class, x.bytes, [this, stage, piece, all = std::move(come)] {
+    for (const auto& [member, since_s] : all) exchange_done(stage, member, piece, since_s);
+  });
+  come_to_.erase({static_cast<size_t>(load_class), w.next, piece});
 }
 
 void StepSimulation::exchange_done(int stage, int replica, size_t piece, double since_s) {

@@ -165,6 +165,9 @@ void add_visit_exchanges(StepNetwork& net, const StepInputs& in, const Fabric& f
   std::vector<bool> outside;
   for (size_t g = 0; g < static_cast<size_t>(Among::count_); ++g) outside.push_back(leaves_domain(static_cast<Among>(g)));
   outside[static_cast<size_t>(Among::expert_dp)] = false;  // goes with that of dense parameters
+  // Blocks of experts that cut through replicas have no workers of their own.
+  const int holders = plan.ep * plan.expert_tp(), ranks = plan.tp * plan.cp;
+  if (holders % ranks != 0 && ranks % holders != 0) outside[static_cast<size_t>(Among::ep)] = false;
   if (std::find(outside.begin(), outside.end(), true) == outside.end()) return;
 
   std::vector<network::LoadClass> loads;

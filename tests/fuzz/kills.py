@@ -79,7 +79,7 @@ class Trial:
             for f in files:
                 path = os.path.join(base, f)
                 whole = os.path.join(self.whole[name], os.path.relpath(path, there))
-                if f.endswith(".part") or ".part" in f or f.endswith(("-wal", "-shm", ".lock", "-journal")):
+                if ".part" in os.path.relpath(path, there) or f.endswith(("-wal", "-shm", ".lock", "-journal")):
                     continue
                 if not os.path.exists(whole):
                     yield f"{f} is no output"

@@ -55,6 +55,8 @@ Table table_of(const std::vector<Line>& lines) {
 }
 
 bool is_power_csv(const Source& s) {
+  const size_t begin = s.text.find_first_not_of(" \t\r\n");
+  if (begin != std::string::npos && (s.text[begin] == '{' || s.text[begin] == '[')) return false;  // JSON on one line
   const Table t = table_of(lines_of(s.text.substr(0, 8192)));
   return t.names.size() > 1 && t.time >= 0;
 }

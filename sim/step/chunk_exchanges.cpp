@@ -1,5 +1,6 @@
 // What a visit's exchanges take: alone, beside kernels, and beside those of another micro-batch.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "step/chunk_program.hpp"
@@ -32,18 +33,25 @@ void ChunkProgram::join(TaskCost& forward, TaskCost& backward) const {
   const double waits_s = forward.ep_s + backward.ep_s, kernels_s = forward.busy.total() + backward.busy.total();
   if (!in_.software->dispatch_beside || waits_s <= 0) return;
   const double hidden = std::min(1.0, kernels_s / waits_s), slower = in_.software->kernel_beside_exchange - 1;
-  const double room = std::max(0.0, kernels_s / waits_s - 1);  // for what takes longer, over the waits
-  for (TaskCost* c : {&forward, &backward}) {
-    for (VisitExchange& x : c->shared) {
-      if (stream_of(x.what) != Stream::ep) continue;
-      x.slack_s += room * x.waited_s;
-      x.waited_s *= 1 - hidden;
-    }
+  const std::array<TaskCost*, 2> both{&forward, &backward};
+  const std::array<double, 2> waited_s{forward.ep_s, backward.ep_s}, apart_s{forward.device_s(), backward.device_s()};
+  for (TaskCost* c : both) {
     const double beside_s = c->ep_s * hidden;
     c->ep_s -= beside_s;
     c->busy[Activity::collective] += beside_s * slower;
     c->busy.beside += beside_s;
   }
+  // All-to-alls of both fill the time of both evenly; what kernels have over hides what they may take longer.
+  const double joined_s = forward.device_s() + backward.device_s(), room = std::max(0.0, kernels_s / waits_s - 1);
+  for (size_t i = 0; i < both.size(); ++i)
+    for (VisitExchange& x : both[i]->shared) {
+      x.begin_s *= both[i]->device_s() / apart_s[i];
+      if (stream_of(x.what) != Stream::ep || waited_s[i] <= 0) continue;
+      const double share = waits_s * both[i]->device_s() / joined_s / waited_s[i];
+      x.bytes *= share, x.alone_s *= share;
+      x.slack_s += room * x.waited_s * share;
+      x.waited_s *= share * (1 - hidden);
+    }
 }
 
 // An exchange inside an NVLink domain is held up by kernels beside it (reference/gpu_lab/interference.csv); one that

@@ -87,7 +87,7 @@ class Fuzzer:
                 if not wrong and code in (0, 4) and "@/" + name in command and "--json" in command and os.path.exists(path):
                     with open(path, encoding="utf-8") as f:
                         wrong = impossible(f.read())
-            if not wrong and code in (0, 4) and command[0] in ("run", "hall", "topology", "collective") and ["--json", "-"] == [
+            if not wrong and code in (0, 4) and command[0] in ("run", "hall", "topology", "collective", "import") and ["--json", "-"] == [
                     w for i, w in enumerate(command) if w == "--json" or (i > 0 and command[i - 1] == "--json")]:
                 wrong = impossible(out)
             if wrong:

@@ -7,7 +7,7 @@ import subprocess
 
 NEVER_NEGATIVE = ("_s", "_j", "_bytes", "_per_s", "_w", "_w_per_node")
 # Differences, and what can run backwards: a fall of power, a battery that ends emptier.
-SIGNED = ("largest_step_w", "stored_j", "first_step_overhead_s", "headroom_w", "spare_headroom_w", "shelf_headroom", "down_w_per_s", "up_w_per_s")
+SIGNED = ("largest_step_w", "stored_j", "first_step_overhead_s", "first_gap_s", "headroom_w", "spare_headroom_w", "shelf_headroom", "down_w_per_s", "up_w_per_s")
 ROUNDING = 1e-9
 
 
@@ -82,6 +82,8 @@ def impossible(text):
             keys = path.split("/")
             if not math.isfinite(value):
                 return "not finite", path
+            if abs(value) > 1e40:
+                return "beyond all measure", f"{path} = {value:g}"
             if value < -ROUNDING and keys[-1] not in SIGNED and not any(k in ("grid", "differences", "interval", "ramps", "carbon", "cost") for k in keys) and (
                     keys[-1].endswith(NEVER_NEGATIVE) or keys[-2].endswith(("_s", "_j", "_bytes"))):
                 return "negative", f"{path} = {value:g}"

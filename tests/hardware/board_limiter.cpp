@@ -30,9 +30,11 @@ TEST_CASE("a burst draws all it wants until a decision, then the fast limit, the
   CHECK(b.watts(900) == Approx(770));  // 1.1 x 700
   CHECK(b.clock_hz() == Approx(2e9 * 0.8 * std::sqrt(670.0 / 800)));
   CHECK(b.watts(80) == 80);  // rest draws what it draws
-  for (int i = 0; i < 7; ++i) b.pass(0.1, 900), b.decide();
+  for (int i = 0; i < 6; ++i) b.pass(0.1, 900), b.decide();
   CHECK(b.watts(900) == Approx(770));
-  b.pass(0.1, 900), b.decide();  // the last nine tenths: 90 + 8 x 77 = 706 J of the 700 J of a second
+  b.pass(0.1, 900), b.decide();  // nine tenths hold 10 J of rest, 90 and 7 x 77: 61 of the 700 J of a second are left
+  CHECK(b.watts(900) == Approx(610));
+  b.pass(0.1, 900), b.decide();  // and then 10
   CHECK(b.watts(900) == Approx(0.7 * 700));
   double joules = 0;
   for (int i = 0; i < 100; ++i) {

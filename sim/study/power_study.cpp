@@ -95,6 +95,20 @@ void count_until_stop(SimulatedRun& run, const Timeline& timeline, double gbs) {
   run.samples = run.steps * gbs;
 }
 
+// Of a board, without limit: kernels of a millisecond are over before any limiter acts.
+double densest_kernel_w(const GpuPower& power, const StepOutcome& step) {
+  double most_w = power.spin.value();
+  for (const ActivityTimes& stage : step.stage_activity)
+    for (size_t i = 0; i < kActivities; ++i)
+      if (const auto a = static_cast<Activity>(i); stage[a] > 0) most_w = std::max(most_w, power.of(a).value());
+  return most_w;
+}
+
+// What a node draws beside its boards: host, network, fans.
+double rest_w(const StepPower& step) {
+  return step.watts.empty() ? 0 : step.watts.front()[5] + step.watts.front()[6];
+}
+
 // Watts inside a step, with the boards' limiters in time where they are known.
 void add_step(const Scenario& s, const PowerRun& power, const RunModel& model, double step_s, GridResult& g) {
   const NodeType& node = s.cluster.node;
@@ -113,8 +127,9 @@ void add_step(const Scenario& s, const PowerRun& power, const RunModel& model, d
     const LimitedStep limited = limit_in_time(node, step(watts(1e9), true), g.step, limit);
     g.step = limited.steady;
     const double on_bus = static_cast<double>(power.nodes.size()) / static_cast<double>(power.buses.size());
-    g.node_peak_w = limited.peak_w;
-    g.node_peak_ac_w = rectifiers.input_w(limited.peak_w * on_bus) / on_bus;
+    const double densest_w = densest_kernel_w(node.accelerator.power, model.quiet);
+    g.node_peak_w = densest_w * node.gpus * (1 + node.power.conversion_loss) + rest_w(limited.steady);
+    g.node_peak_ac_w = rectifiers.input_w(*g.node_peak_w * on_bus) / on_bus;
     g.facility.start_rise_w = site_w(limited.peak_w) - site_w(power.wait_w.value_or(power.idle_w));
   }
   g.facility.step_swing_w = site_w(g.step.most_w()) - site_w(g.step.least_w());

@@ -120,9 +120,10 @@ std::vector<std::string> draw_together(const std::vector<Drawing>& drawings) {
         command += fmt::format("a{} = {}; ", i, gnuplot_text(words[i]));
         call += fmt::format(" a{}", i);
       }
-      commands.push_back(
-          command + call +
-          fmt::format("; set print {}; {}; set print; reset session", gnuplot_text(partial_of(d, "axes")), kAxes));
+      // A page shows the SVG, so it is its frame that counts.
+      if (format == kFormats[0])
+        call += fmt::format("; set print {}; {}; set print", gnuplot_text(partial_of(d, "axes")), kAxes);
+      commands.push_back(command + call + "; reset session");
     }
   }
   const std::string remarks_file = partial_of(drawings.front(), "remarks");

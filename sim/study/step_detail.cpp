@@ -8,6 +8,7 @@
 #include "run/run_model.hpp"
 #include "study/scenario.hpp"
 #include "study/simulate.hpp"
+#include "workload/pattern.hpp"
 
 namespace tw {
 namespace {

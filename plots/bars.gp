@@ -2,6 +2,7 @@
 format = ARG2; target = ARG3; wide = 1000; high = 520
 eval ARG5
 load ARG1."/style.gp"
+categories = 1
 set title title_text
 set xlabel x_text
 set ylabel y_text

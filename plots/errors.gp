@@ -2,6 +2,7 @@
 rows = int(ARG6); widest = real(ARG7); bounds = int(ARG8)
 format = ARG2; target = ARG3; wide = 1000; high = 150 + 24 * rows
 load ARG1."/style.gp"
+categories = 2
 set title ARG5
 set xlabel "error of the simulated value against the measured one (%)"
 set xrange [-widest:widest]

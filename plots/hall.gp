@@ -23,16 +23,16 @@ if (jobs <= 60) {
   set ytics scale 0
 }
 if (jobs <= 60) {
-  plot ARG4 skip 1 using ($4==0 ? $2/unit : 1/0):1:($2/unit):($3/unit):($1-0.08):($1+0.08):ytic(6) with boxxyerror linecolor rgb "#c8c8c8" title "waits", \
-     '' skip 1 using ($4==1 ? $2/unit : 1/0):1:($2/unit):($3/unit):($1-0.4):($1+0.4) with boxxyerror linecolor rgb "#e0e0e0" title "starts up", \
-     '' skip 1 using ($4==2 ? $2/unit : 1/0):1:($2/unit):($3/unit):($1-0.4):($1+0.4) with boxxyerror linecolor rgb "#303030" title "runs", \
-     '' skip 1 using ($4==3 ? $2/unit : 1/0):1:($2/unit):($3/unit):($1-0.4):($1+0.4) with boxxyerror linecolor rgb "#8c8c8c" title "runs under a cap"
+  plot ARG4 skip 1 using ($4==0 ? $2/unit : 1/0):1:($2/unit):($3/unit):($1-0.08):($1+0.08):ytic(6) with boxxyerror linecolor rgb "#bfc7cf" title "waits", \
+     '' skip 1 using ($4==1 ? $2/unit : 1/0):1:($2/unit):($3/unit):($1-0.4):($1+0.4) with boxxyerror linecolor rgb "#f2d9a0" title "starts up", \
+     '' skip 1 using ($4==2 ? $2/unit : 1/0):1:($2/unit):($3/unit):($1-0.4):($1+0.4) with boxxyerror linecolor rgb "#1f3a5f" title "runs", \
+     '' skip 1 using ($4==3 ? $2/unit : 1/0):1:($2/unit):($3/unit):($1-0.4):($1+0.4) with boxxyerror linecolor rgb "#e08214" title "runs under a cap"
 } else {
   set ylabel "jobs by arrival"
-  plot ARG4 skip 1 using ($4==0 ? $2/unit : 1/0):1:($2/unit):($3/unit):($1-0.3):($1+0.3) with boxxyerror linecolor rgb "#d8d8d8" title "waits", \
-     '' skip 1 using ($4==1 ? $2/unit : 1/0):1:($2/unit):($3/unit):($1-0.5):($1+0.5) with boxxyerror linecolor rgb "#bdbdbd" title "starts up", \
-     '' skip 1 using ($4==2 ? $2/unit : 1/0):1:($2/unit):($3/unit):($1-0.5):($1+0.5) with boxxyerror linecolor rgb "#303030" title "runs", \
-     '' skip 1 using ($4==3 ? $2/unit : 1/0):1:($2/unit):($3/unit):($1-0.5):($1+0.5) with boxxyerror linecolor rgb "#8c8c8c" title "runs under a cap"
+  plot ARG4 skip 1 using ($4==0 ? $2/unit : 1/0):1:($2/unit):($3/unit):($1-0.3):($1+0.3) with boxxyerror linecolor rgb "#cfd6dd" title "waits", \
+     '' skip 1 using ($4==1 ? $2/unit : 1/0):1:($2/unit):($3/unit):($1-0.5):($1+0.5) with boxxyerror linecolor rgb "#f2d9a0" title "starts up", \
+     '' skip 1 using ($4==2 ? $2/unit : 1/0):1:($2/unit):($3/unit):($1-0.5):($1+0.5) with boxxyerror linecolor rgb "#1f3a5f" title "runs", \
+     '' skip 1 using ($4==3 ? $2/unit : 1/0):1:($2/unit):($3/unit):($1-0.5):($1+0.5) with boxxyerror linecolor rgb "#e08214" title "runs under a cap"
 }
 set origin 0, 0; set size 1, 1 - part
 set tmargin 3; set bmargin 3.5
@@ -48,11 +48,11 @@ set grid y
 set key tmargin center horizontal maxrows 1 samplen 1.5
 set style fill solid 1 noborder
 # Stacked: the whole behind, its parts in front.
-plot ARG6 skip 1 using ($1/unit):(($4+$5+$6+$7+$8)/1e6) with fillsteps linecolor rgb "#ececec" title "cooling, building", \
-     '' skip 1 using ($1/unit):(($4+$5+$6+$7)/1e6) with fillsteps linecolor rgb "#cfcfcf" title "losses", \
-     '' skip 1 using ($1/unit):(($4+$5+$7)/1e6) with fillsteps linecolor rgb "#a8a8a8" title "network", \
-     '' skip 1 using ($1/unit):(($4+$5)/1e6) with fillsteps linecolor rgb "#808080" title "idle nodes", \
-     '' skip 1 using ($1/unit):($4/1e6) with fillsteps linecolor rgb "#404040" title "jobs", \
+plot ARG6 skip 1 using ($1/unit):(($4+$5+$6+$7+$8)/1e6) with fillsteps linecolor rgb "#5a72b5" title "cooling, building", \
+     '' skip 1 using ($1/unit):(($4+$5+$6+$7)/1e6) with fillsteps linecolor rgb "#f2d9a0" title "losses", \
+     '' skip 1 using ($1/unit):(($4+$5+$7)/1e6) with fillsteps linecolor rgb "#3f9c8c" title "network", \
+     '' skip 1 using ($1/unit):(($4+$5)/1e6) with fillsteps linecolor rgb "#e8b04a" title "idle nodes", \
+     '' skip 1 using ($1/unit):($4/1e6) with fillsteps linecolor rgb "#1f3a5f" title "jobs", \
      '' skip 1 using ($1/unit):($2/1e6) with steps linestyle 1 title "feed", \
      '' skip 1 using ($1/unit):(strlen(ARG9) > 0 ? $3/1e6 : 1/0) with steps linecolor rgb "#000000" dashtype 2 linewidth 2 title (strlen(ARG9) > 0 ? "budget" : "")
 unset multiplot

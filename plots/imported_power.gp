@@ -18,7 +18,7 @@ set style fill solid 1 noborder
 top = WATTS_max * 1.15
 curves = ""
 if (strlen(ARG7) > 0) {  # bars from the ground to the top
-  curves = "ARG7 skip 1 using (($1+$2)/2):(top/2):(($2-$1)/2):(top/2) with boxxyerror linecolor rgb '#e6e6e6' title 'evaluation', "
+  curves = "ARG7 skip 1 using (($1+$2)/2):(top/2):(($2-$1)/2):(top/2) with boxxyerror linecolor rgb '#e6e3d3' title 'evaluation', "
 }
 curves = curves."ARG4 skip 1 using 1:($2/1000) with lines linestyle 2 title 'measured, mean of nodes'"
 if (strlen(ARG6) > 0) {

@@ -1,7 +1,7 @@
 # Node power over time: gnuplot -c power.gp STYLE_FOLDER FORMAT TARGET DATA TITLE MEASURED ("" = none)
 format = ARG2; target = ARG3; wide = 1000; high = 460
 load ARG1."/style.gp"
-set title ARG5
+set title ARG5.": DC power of a node over the run"
 set xlabel "time since run_start (s)"
 set ylabel "DC power of a node (kW)"
 set yrange [0:*]
@@ -14,7 +14,7 @@ set style fill solid 1 noborder
 # What is there to draw: nodes that differ have a band and a median of their own.
 curves = ""
 if (BAND_max > 1) {
-  curves = curves."ARG4 skip 1 using 1:($3/1000):($4/1000) with filledcurves linecolor rgb '#e2e2e2' title 'simulated, p5 to p95 of nodes', "
+  curves = curves."ARG4 skip 1 using 1:($3/1000):($4/1000) with filledcurves linecolor rgb '#cfdeee' title 'simulated, p5 to p95 of nodes', "
 }
 if (strlen(ARG6) > 0) {
   curves = curves."ARG6 skip 1 using 1:($2/1000) with lines linestyle 2 title 'measured, mean of nodes', "

@@ -7,7 +7,7 @@ load ARG1."/style.gp"
 set grid x y linecolor rgb "#dddddd" linetype 1 linewidth 1
 set multiplot
 set lmargin at screen 0.10; set rmargin at screen 0.97
-set logscale x 2
+set logscale x 2; log_x = 1
 if (strlen(tics) > 0) { eval "set xtics (".bare_tics.")" }
 set offsets graph 0.03, graph 0.03, 0, 0
 set title title_text

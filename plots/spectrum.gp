@@ -16,7 +16,7 @@ if (smoothed) {
   plot ARG6 index 0 skip 1 using 2:3 with lines linestyle 1 title ""
 }
 unset title
-set logscale xy
+set logscale xy; log_x = 1; log_y = 1
 set xrange [0.05:20]
 set yrange [1e-3:*]
 set format x "%g"

@@ -16,10 +16,10 @@ moving(d) = gaps(0) + column(4) / 1000
 memory(d) = moving(0) + column(3) / 1000
 compute(d) = memory(0) + column(2) / 1000
 set style fill solid 1 noborder
-plot ARG4 skip 1 using 1:(memory(0)):(compute(0)) with filledcurves linecolor rgb "#303030" title "GPUs: compute", \
-     '' skip 1 using 1:(moving(0)):(memory(0)) with filledcurves linecolor rgb "#6a6a6a" title "GPUs: memory", \
-     '' skip 1 using 1:(gaps(0)):(moving(0)) with filledcurves linecolor rgb "#989898" title "GPUs: communication", \
-     '' skip 1 using 1:(conversion(0)):(gaps(0)) with filledcurves linecolor rgb "#bdbdbd" title "GPUs: gaps", \
-     '' skip 1 using 1:(host(0)):(conversion(0)) with filledcurves linecolor rgb "#d8d8d8" title "conversion, links, fans", \
-     '' skip 1 using 1:(0):(host(0)) with filledcurves linecolor rgb "#ececec" title "host", \
+plot ARG4 skip 1 using 1:(memory(0)):(compute(0)) with filledcurves linecolor rgb "#1f3a5f" title "GPUs: compute", \
+     '' skip 1 using 1:(moving(0)):(memory(0)) with filledcurves linecolor rgb "#e8b04a" title "GPUs: memory", \
+     '' skip 1 using 1:(gaps(0)):(moving(0)) with filledcurves linecolor rgb "#3f9c8c" title "GPUs: communication", \
+     '' skip 1 using 1:(conversion(0)):(gaps(0)) with filledcurves linecolor rgb "#f2d9a0" title "GPUs: gaps", \
+     '' skip 1 using 1:(host(0)):(conversion(0)) with filledcurves linecolor rgb "#8a4a2f" title "conversion, links, fans", \
+     '' skip 1 using 1:(0):(host(0)) with filledcurves linecolor rgb "#cfe3c1" title "host", \
      '' skip 1 using 1:(compute(0)) with lines linestyle 1 title "node"

@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct PlanArguments {
-  std::string scenario, json, save;
+  std::string scenario, json, save, output;
   std::vector<std::string> set;
   PlanSearchOptions search;
   std::optional<double> memory_bytes;
@@ -89,7 +89,13 @@ ExitCode run(const PlanArguments& a, Console& console) {
     found = search_plans(scenario, a.set, o);
   }
   if (!a.json.empty()) write_output(console, a.json, report::plan_json(found, s.name));
-  if (a.json != "-") console.result(report::plan_table(found, o.wanted));
+  const std::string table = report::plan_table(found, o.wanted);
+  if (!a.output.empty()) {
+    write_file(in_folder(a.output, "plan.json"), report::plan_json(found, s.name));
+    write_file(in_folder(a.output, "plan.txt"), table);
+    for (const std::string& text : report::draw(report::plan_figure(a.output, found, s.name))) console.message(text);
+  }
+  if (a.json != "-") console.result(table);
   if (found.answers.empty()) return ExitCode::does_not_fit;
   if (a.save.empty()) return ExitCode::done;
   write_file(a.save,
@@ -154,6 +160,8 @@ Command plan_command() {
               &a->derate, between(0.01, 1)),
        option("--simulate", "N", "plans simulated at most (default 64)", &a->simulate, between(1, 1e6)),
        option("--top", "N", "plans wanted (default 10)", &a->top, between(1, 1e5)),
+       output_folder("-o,--output",
+                     "write plan.json, plan.txt and a figure of memory against time into DIR, for report", &a->output),
        json_file("all that was simulated", &a->json),
        output_file("--save", "write the best plan as a scenario that builds on the given one", &a->save),
        overrides("the scenario", &a->set),

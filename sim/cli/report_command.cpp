@@ -31,10 +31,10 @@ ExitCode run(const ReportArguments& a, Console& console) {
 Command report_command() {
   const auto a = std::make_shared<ReportArguments>();
   return {"report",
-          "Makes one HTML page of a folder that run, sweep, validate or import wrote",
+          "Makes one HTML page of a folder that run, plan, sweep, hall, validate or import wrote",
           "  trainwatt run scenarios/smc-llama2-70b-lora-8n.json -o out\n"
           "  trainwatt report out -o report.html",
-          {argument("folder", "DIR", "folder made by run, sweep, validate or import with -o", &a->folder),
+          {argument("folder", "DIR", "folder made by run, plan, sweep, hall, validate or import with -o", &a->folder),
            option("-o,--output", "FILE", "the page; - is stdout (default: report.html in DIR)", &a->output)},
           [a](Console& console) { return run(*a, console); }};
 }

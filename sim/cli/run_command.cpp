@@ -15,9 +15,11 @@
 #include "report/inputs_json.hpp"
 #include "report/power_figures.hpp"
 #include "report/result_json.hpp"
+#include "report/step_figures.hpp"
 #include "report/study_figures.hpp"
 #include "report/sweep_report.hpp"
 #include "report/table.hpp"
+#include "report/trace.hpp"
 #include "study/each_run.hpp"
 #include "topology/fabric.hpp"
 #include "topology/inspect.hpp"
@@ -27,7 +29,7 @@ namespace {
 
 struct RunArguments {
   std::vector<std::string> scenarios, set;
-  std::string output, json, telemetry, mlperf_logs;
+  std::string output, json, telemetry, mlperf_logs, memory;
   double telemetry_interval_s = 1;
   uint64_t seed = 1;
   int runs = 0, level = 1, jobs = 0;
@@ -70,11 +72,27 @@ void write_folder(const Console& console, const RunArguments& a, const std::vect
       figures.add(report::power_figure(folder, scenarios[i].scenario, outcomes[i].result));
       figures.add(report::step_power_figure(folder, outcomes[i].result));
       figures.add(report::energy_flow_figure(folder, outcomes[i].result));
+      figures.add(report::memory_figure(folder, outcomes[i].result));
+      figures.add(report::roofline_figure(folder, scenarios[i].scenario, outcomes[i].result));
+      figures.add(report::link_load_figure(folder, outcomes[i].result));
     }
   figures.add(report::step_breakdown_figure(folder, outcomes));
   figures.add(
       report::error_figure(folder, "predicted-measured", "Simulated against measured", report::error_points(outcomes)));
   for (const std::string& text : report::draw(std::move(figures))) console.message(text);
+}
+
+// Memory through a step as counters of a trace, as CSV, or, on stdout, as a table.
+void write_memory_of(const Console& console, const Arguments& a, const Result& r) {
+  if (!r.error.empty()) return;
+  if (a.memory == "-") return console.result(report::memory_table(r));
+  const bool csv = a.memory.size() > 4 && a.memory.compare(a.memory.size() - 4, 4, ".csv") == 0;
+  report::TraceDetail detail;
+  detail.memory = {r.step_detail.memory};
+  write_file(a.memory, csv ? report::memory_csv(r)
+                           : report::chrome_trace(
+                                 r.scenario, r.step_detail.memory.at_s.empty() ? 0 : r.step_detail.memory.at_s.back(),
+                                 {}, detail));
 }
 
 // Readings of every node, bus, rectifier and switch of the runs that succeeded.
@@ -139,6 +157,8 @@ ExitCode run(const RunArguments& a, Console& console) {
   if (a.level == 3)
     faults.add({"--level", "", "3 (message rounds) is not part of this version yet", "allowed: 1 or 2"});
   if (a.telemetry == "-") faults.add({"--telemetry", "", "telemetry cannot go to stdout", "a file, .sqlite or .csv"});
+  if (!a.memory.empty() && a.scenarios.size() > 1)
+    faults.add({"--memory", "", "several scenarios", "one, or -o DIR for a figure of each"});
   std::vector<LoadedScenario> scenarios;
   for (const std::string& file : a.scenarios)
     scenarios.push_back(load_scenario(file, a.set, faults, a.explain || !a.output.empty()));
@@ -181,6 +201,7 @@ ExitCode run(const RunArguments& a, Console& console) {
   if (!a.telemetry.empty()) write_telemetry_of(console, a, scenarios, outcomes);
   if (!a.mlperf_logs.empty()) code = std::max(code, write_mlperf_logs_of(a, console, scenarios, outcomes));
   if (a.json != "-") console.result(table);
+  if (!a.memory.empty()) write_memory_of(console, a, outcomes.front().result);
   return static_cast<ExitCode>(code);
 }
 
@@ -215,6 +236,10 @@ Command run_command() {
                    &a->telemetry),
        option("--telemetry-interval", "S", "seconds between readings (default 1)", &a->telemetry_interval_s,
               between(1e-3, 1e9)),
+       output_file("--memory",
+                   "write memory of a GPU through one step: counters of a Chrome/Perfetto trace, CSV by the ending "
+                   ".csv; - prints a table",
+                   &a->memory),
        output_folder("--mlperf-logs",
                      "write logs and power files of every run into DIR in the form of an MLPerf Training submission; "
                      "they are marked as simulated, are no MLPerf results and not verified by MLCommons",

@@ -34,6 +34,14 @@ std::string trace_of(const Scenario& s) {
   detail.visits = visit_traces(in.step, network.exchange, model.slowdown);
   detail.power = step_power(node, model.spans, model.quiet, effective_limit(node, std::nullopt),
                             s.plan.nodes + s.plan.evaluation_nodes > 1, limiter_sees_directions(model));
+  if (s.network) {
+    const auto work = memory_work(s.plan);
+    const auto layers = layers_of_chunks(s.network->layers, s.plan);
+    for (int stage = 0; stage < s.plan.pp; ++stage)
+      detail.memory.push_back(step_memory(
+          memory_curves(*s.network, *s.training, s.plan, s.software, layers, work[static_cast<size_t>(stage)]),
+          model.spans, stage, model.quiet.time_s));
+  }
   return report::chrome_trace(s.name, model.quiet.time_s, model.spans, detail);
 }
 
@@ -55,7 +63,7 @@ Command timeline_command() {
   const auto a = std::make_shared<TimelineArguments>();
   return {
       "timeline",
-      "Writes one training step as a trace for chrome://tracing or Perfetto: visits, kernels, exchanges, watts",
+      "Writes one training step as a trace for chrome://tracing or Perfetto: visits, kernels, exchanges, watts, memory",
       "  trainwatt timeline scenarios/smc-llama2-70b-lora-8n.json -o step.json",
       {argument("scenario", "FILE", "scenario file", &a->scenario),
        required(output_file("-o,--output", "trace file; - is stdout", &a->output)), overrides("the scenario", &a->set)},

@@ -74,16 +74,27 @@ std::optional<int> run_gnuplot(const std::vector<std::string>& commands, const s
   return status;
 }
 
-// Curves without a name of their own get none when a browser hovers over them.
-std::string without_numbers(std::string svg) {
-  constexpr std::string_view opening = "<title>gnuplot_plot_", closing = "</title>";
+// Curves are classed for the script of a page instead of numbered; `axes` tells it where their values stand.
+std::string for_pages(std::string svg, const std::string& axes) {
+  constexpr std::string_view opening = "<g id=\"gnuplot_plot_", closing = "</title>";
   for (size_t at = 0; (at = svg.find(opening, at)) != std::string::npos;) {
     const size_t end = svg.find(closing, at);
     if (end == std::string::npos) break;
-    svg.erase(at, end + closing.size() - at);
+    svg.replace(at, end + closing.size() - at, "<g class=\"plot\">");
   }
+  const size_t root = svg.find("<svg");
+  if (root != std::string::npos && !axes.empty())
+    svg.insert(root + 4, fmt::format(" data-axes=\"{}\"", axes.substr(0, axes.find('\n'))));
   return svg;
 }
+
+// The ends of both axes as gnuplot left them: pixels from the left and values, pixels from the top and values, and
+// what the script says of itself: logarithmic axes (log_x, log_y); categories 1: x has names, 2: nothing is to be read
+// off.
+constexpr const char* kAxes =
+    "print GPVAL_TERM_XMIN, GPVAL_TERM_XMAX, GPVAL_X_MIN, GPVAL_X_MAX, (exists('log_x') ? log_x : 0), "
+    "GPVAL_TERM_YSIZE / GPVAL_TERM_SCALE - GPVAL_TERM_YMIN, GPVAL_TERM_YSIZE / GPVAL_TERM_SCALE - GPVAL_TERM_YMAX, "
+    "GPVAL_Y_MIN, GPVAL_Y_MAX, (exists('log_y') ? log_y : 0), (exists('categories') ? categories : 0)";
 
 // What gnuplot left in a file, which goes.
 std::string taken(const std::string& file) {
@@ -109,12 +120,17 @@ std::vector<std::string> draw_together(const std::vector<Drawing>& drawings) {
         command += fmt::format("a{} = {}; ", i, gnuplot_text(words[i]));
         call += fmt::format(" a{}", i);
       }
+      // A page shows the SVG, so it is its frame that counts.
+      if (format == kFormats[0])
+        call += fmt::format("; set print {}; {}; set print", gnuplot_text(partial_of(d, "axes")), kAxes);
       commands.push_back(command + call + "; reset session");
     }
   }
   const std::string remarks_file = partial_of(drawings.front(), "remarks");
   const auto status = run_gnuplot(commands, remarks_file);
   const std::string remarks = taken(remarks_file);
+  std::vector<std::string> axes;
+  for (const Drawing& d : drawings) axes.push_back(taken(partial_of(d, "axes")));
   bool well = status && WIFEXITED(*status) && WEXITSTATUS(*status) == 0;
   std::vector<std::pair<std::string, std::string>> pictures;
   for (const Drawing& d : drawings)
@@ -123,7 +139,10 @@ std::vector<std::string> draw_together(const std::vector<Drawing>& drawings) {
       well = well && !pictures.back().second.empty();
     }
   if (well) {
-    for (auto& [file, picture] : pictures) write_file(file, without_numbers(std::move(picture)));
+    for (size_t i = 0; i < pictures.size(); ++i) {
+      auto& [file, picture] = pictures[i];
+      write_file(file, i % 2 == 0 ? for_pages(std::move(picture), axes[i / 2]) : picture);
+    }
     return {};
   }
   if (!status) return {"gnuplot is not installed: figures were not drawn; their data are in the CSV files"};

@@ -54,8 +54,9 @@ std::string html_table(const std::string& title, const std::vector<std::string>&
       if (cell.exact.empty())
         out += "<td>" + html_text(cell.text) + "</td>";
       else
-        out += fmt::format("<td class=\"n\" data-key=\"{}\" data-value=\"{}\" title=\"{}\">{}</td>",
-                           html_text(cell.key), html_text(cell.exact), html_text(cell.exact), html_text(cell.text));
+        out += fmt::format("<td class=\"n\"{} data-value=\"{}\" title=\"{}\">{}</td>",
+                           cell.key.empty() ? "" : fmt::format(" data-key=\"{}\"", html_text(cell.key)),
+                           html_text(cell.exact), html_text(cell.exact), html_text(cell.text));
     }
     out += "</tr>\n";
   }
@@ -78,12 +79,6 @@ std::string inline_svg(const std::string& svg, const std::string& prefix, const 
     replace_all(out, q + "url(#", q + "url(#" + prefix);
   }
   replace_all(out, "<title>Gnuplot</title>", "");
-  // gnuplot names each curve and its sample in the key alike, and nothing refers to them.
-  for (const std::string name = " id=\"" + prefix + "gnuplot_plot_"; true;) {
-    const size_t at = out.find(name);
-    if (at == std::string::npos) break;
-    out.erase(at, out.find('"', at + name.size()) + 1 - at);
-  }
   // The page sets the size; the drawing keeps its proportions by its viewBox.
   const size_t end = out.find('>');
   std::string head = out.substr(0, end);

@@ -40,17 +40,6 @@ std::string short_time(double value_s) {
   return text.substr(0, text.find(" ("));
 }
 
-std::string plan_text(const PlanCandidate& c) {
-  const Plan& p = c.plan;
-  std::string text = fmt::format("TP{} PP{}", p.tp, p.pp);
-  if (p.vp > 1) text += fmt::format(" VP{}", p.vp);
-  text += fmt::format(" CP{} DP{}", p.cp, p.dp);
-  if (p.ep > 1) text += fmt::format(" EP{}", p.ep);
-  return text + fmt::format(" MBS{} GA{}{}{}", p.mbs, p.ga(),
-                            c.recompute == Recompute::none ? "" : ", recompute " + choice_name(c.recompute),
-                            p.sharding == Sharding::none ? "" : ", " + choice_name(p.sharding));
-}
-
 // Parts of a step of the second less those of the first, per sample, largest first.
 std::string why_it_wins(const PlanAnswer& best, const PlanAnswer& next) {
   const double a = best.candidate.plan.gbs, b = next.candidate.plan.gbs;
@@ -128,6 +117,17 @@ json answer_json(const PlanSearch& s, const PlanAnswer& a) {
 }
 
 }  // namespace
+
+std::string plan_text(const PlanCandidate& c) {
+  const Plan& p = c.plan;
+  std::string text = fmt::format("TP{} PP{}", p.tp, p.pp);
+  if (p.vp > 1) text += fmt::format(" VP{}", p.vp);
+  text += fmt::format(" CP{} DP{}", p.cp, p.dp);
+  if (p.ep > 1) text += fmt::format(" EP{}", p.ep);
+  return text + fmt::format(" MBS{} GA{}{}{}", p.mbs, p.ga(),
+                            c.recompute == Recompute::none ? "" : ", recompute " + choice_name(c.recompute),
+                            p.sharding == Sharding::none ? "" : ", " + choice_name(p.sharding));
+}
 
 std::string plan_table(const PlanSearch& s, size_t most) {
   std::string out = fmt::format("{} plans considered", count_text(static_cast<double>(s.considered)));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -31,6 +32,27 @@ constexpr double kBarWidth = 0.05;  // of the distance between columns
 
 double smooth(double x) {
   return x * x * (3 - 2 * x);
+}
+
+// No more pieces than a figure can show: neighbours share their mean.
+StepPower coarser(const StepPower& p) {
+  constexpr size_t kPieces = 400;
+  if (p.begin_s.size() <= kPieces) return p;
+  StepPower out;
+  out.end_s = p.end_s;
+  for (size_t i = 0; i < p.begin_s.size();) {
+    std::array<double, kStepPowerNames.size()> mean{};
+    const double begin_s = p.begin_s[i], until_s = begin_s + (p.end_s - p.begin_s.front()) / kPieces;
+    double end_s = begin_s;
+    for (; i < p.begin_s.size() && (p.begin_s[i] < until_s || end_s <= begin_s); ++i) {
+      const double next_s = i + 1 < p.begin_s.size() ? p.begin_s[i + 1] : p.end_s;
+      for (size_t c = 0; c < mean.size(); ++c) mean[c] += p.watts[i][c] * (next_s - end_s);
+      end_s = next_s;
+    }
+    for (double& w : mean) w /= end_s - begin_s;
+    out.begin_s.push_back(begin_s), out.watts.push_back(mean);
+  }
+  return out;
 }
 
 }  // namespace
@@ -129,8 +151,8 @@ Figures energy_flow_figure(const std::string& folder, const Result& result) {
 }
 
 Figures step_power_figure(const std::string& folder, const Result& result) {
-  const StepPower& p = result.grid.step;
-  if (p.begin_s.empty()) return {};
+  if (result.grid.step.begin_s.empty()) return {};
+  const StepPower p = coarser(result.grid.step);
   std::string data = "time_ms";
   for (const std::string_view name : kStepPowerNames) data += fmt::format(",{}_w", name);
   data += "\n";

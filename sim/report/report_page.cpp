@@ -23,7 +23,7 @@ json parsed(const std::string& path) {
     return json::parse(read_file(path));
   } catch (const json::exception& e) {
     throw InputError({{path, "", "is not what trainwatt wrote: it is no JSON",
-                       "a folder made by run, sweep, hall or validate with -o"}});
+                       "a folder made by run, plan, sweep, hall or validate with -o"}});
   }
 }
 
@@ -31,18 +31,19 @@ std::string page_of(const std::string& folder) {
   const fs::path at(folder);
   std::error_code ignored;
   if (!fs::is_directory(at, ignored))
-    throw InputError({{folder, "", "is no folder", "a folder made by run, sweep, hall or validate with -o"}});
+    throw InputError({{folder, "", "is no folder", "a folder made by run, plan, sweep, hall or validate with -o"}});
   const auto has = [&](const char* name) { return fs::is_regular_file(at / name, ignored); };
   const json inputs = has("inputs.json") ? parsed((at / "inputs.json").string()) : json::object();
   // One folder may hold several: the study first, since a sweep leaves nothing else.
   if (has("sweep.csv")) return study_page(folder, inputs);
   if (has("hall.json")) return hall_page(folder);
+  if (has("plan.json")) return plan_page(folder, parsed((at / "plan.json").string()));
   if (has("result.json")) return run_page(folder, parsed((at / "result.json").string()), inputs);
   if (has("validate.json")) {
     const json how = has("validate-inputs.json") ? parsed((at / "validate-inputs.json").string()) : json::object();
     return validation_page(folder, parsed((at / "validate.json").string()), how);
   }
-  throw InputError({{folder, "", "holds no results", "a folder made by run, sweep, hall or validate with -o"}});
+  throw InputError({{folder, "", "holds no results", "a folder made by run, plan, sweep, hall or validate with -o"}});
 }
 
 }  // namespace
@@ -112,6 +113,7 @@ std::string reproduce_html(const json& inputs, const std::vector<std::pair<std::
 std::string sections_html(const std::vector<PageSection>& sections) {
   std::string links, out;
   for (const PageSection& s : sections) {
+    if (s.body.empty()) continue;
     links += fmt::format("<a href=\"#{}\">{}</a>", s.id, html_text(s.link));
     out += fmt::format("<section id=\"{}\"><h2>{}</h2>\n{}</section>\n", s.id,
                        html_text(s.title.empty() ? s.link : s.title), s.body);

@@ -10,9 +10,9 @@
 
 namespace tw::report {
 
-// The page of a folder that `run -o`, `sweep -o` or `validate -o` wrote: its numbers are those of result.json,
-// sweep.csv or validate.json and carry them exactly (data-value) with their place there (data-key: a JSON pointer, or
-// "row/column" of the CSV). Throws InputError when the folder holds none of these.
+// The page of a folder that `run -o`, `plan -o`, `sweep -o` or `validate -o` wrote: its numbers are those of
+// result.json, sweep.csv or validate.json and carry them exactly (data-value) with their place there (data-key: a JSON
+// pointer, or "row/column" of the CSV). Throws InputError when the folder holds none of these.
 std::string report_page(const std::string& folder);
 
 // Parts that the kinds of page share. Files that are missing leave their part out.
@@ -37,6 +37,7 @@ std::string merits_html(const std::vector<std::pair<std::string, HtmlCell>>& mer
 
 std::string run_page(const std::string& folder, const nlohmann::ordered_json& results,
                      const nlohmann::ordered_json& inputs);
+std::string plan_page(const std::string& folder, const nlohmann::ordered_json& search);
 std::string study_page(const std::string& folder, const nlohmann::ordered_json& inputs);
 std::string validation_page(const std::string& folder, const nlohmann::ordered_json& suites,
                             const nlohmann::ordered_json& inputs);

@@ -2,8 +2,11 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "core/csv.hpp"
 #include "report/figures.hpp"
 #include "report/numbers.hpp"
 #include "report/output_keys.hpp"
@@ -172,11 +175,49 @@ void collect(const json& node, const std::string& pointer, const json& result, s
   }
 }
 
+// The moments of a step at the begin, at even times, at the peak and at the end.
+std::string memory_html(const std::string& folder, const std::string& name, const std::string& stem) {
+  const std::string file = (std::filesystem::path(folder) / (stem + ".csv")).string();
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(file, ignored)) return "";
+  const CsvTable table = CsvTable::load(file);
+  if (table.rows() == 0) return "";
+  std::vector<std::string> columns{"time"};
+  for (size_t c = 1; c < table.columns().size(); ++c) {
+    const std::string& column = table.columns()[c];
+    columns.push_back(column.substr(0, column.rfind('_')));
+  }
+  columns.emplace_back("total");
+  const auto total = [&](size_t row) {
+    double sum = 0;
+    for (size_t c = 1; c < table.columns().size(); ++c) sum += table.value(row, table.columns()[c]);
+    return sum;
+  };
+  std::set<size_t> shown{0, table.rows() - 1};
+  size_t peak = 0;
+  for (size_t row = 0, k = 1; row < table.rows(); ++row) {
+    if (total(row) > total(peak)) peak = row;
+    if (table.value(row, "time_ms") * 8 >= static_cast<double>(k) * table.value(table.rows() - 1, "time_ms"))
+      shown.insert(row), ++k;
+  }
+  shown.insert(peak);
+  std::vector<Cells> rows;
+  const auto number = [](double bytes) -> HtmlCell { return {size_text(bytes), fmt::format("{}", bytes)}; };
+  for (const size_t row : shown) {
+    const double ms = table.value(row, "time_ms");
+    Cells cells{{time_text(1e-3 * ms) + (row == peak ? ", peak" : ""), fmt::format("{}", ms)}};
+    for (size_t c = 1; c < table.columns().size(); ++c) cells.push_back(number(table.value(row, table.columns()[c])));
+    cells.push_back(number(total(row)));
+    rows.push_back(std::move(cells));
+  }
+  return html_table(name, columns, rows);
+}
+
 }  // namespace
 
 std::string run_page(const std::string& folder, const json& results, const json& inputs) {
   std::vector<PageFigure> figures{{"step-breakdown-1", "Where a training step goes"}};
-  std::string details, warnings;
+  std::string details, warnings, memory;
   std::vector<std::pair<std::string, std::string>> hashes;
   std::string title =
       results.size() == 1 ? results[0].value("scenario", "") : fmt::format("{} scenarios", results.size());
@@ -190,6 +231,11 @@ std::string run_page(const std::string& folder, const json& results, const json&
     const std::string file = file_name_of(name);
     figures.push_back({"power-" + file, name + ": DC power of a node over the run"});
     figures.push_back({"step-power-" + file, name + ": power of a node through one training step"});
+    figures.push_back({"memory-" + file, name + ": memory of a GPU through one training step, by part"});
+    figures.push_back(
+        {"roofline-" + file, name + ": kernels of a step, what they reach and what the accelerator allows"});
+    figures.push_back({"link-load-" + file, name + ": load of the links over a step, by class"});
+    memory += memory_html(folder, name, "memory-" + file);
     figures.push_back({"energy-flow-" + file, name + ": energy of the run, from the grid to what the GPUs do"});
     figures.push_back({"topology-" + file, name + ": nodes, switches and cables of its cluster"});
     std::vector<Cells> rows;
@@ -205,6 +251,7 @@ std::string run_page(const std::string& folder, const json& results, const json&
   const std::string body = sections_html(
       {{"summary", "Summary", "", summary_html(results)},
        {"figures", "Figures", "", drawn.empty() ? "<p>None were drawn: gnuplot was missing.</p>\n" : drawn},
+       {"memory", "Memory", "Memory of a GPU through one step", memory},
        {"reference", "Against measurements", "", reference_html(folder, results)},
        {"warnings", "Warnings", "", warnings},
        {"results", "All results", "", details},

@@ -92,17 +92,24 @@ std::string add_tasks(json& events, const std::vector<Span>& spans, const TraceD
   return every ? "every visit" : "visits of the first micro-batch";
 }
 
-// Watts of a node as a counter, one value a component, to the end of the step.
+// A counter of one value a part at a moment.
+template <class Names, class Values>
+void add_counter(json& events, const char* name, int process, double at_s, const Names& names, const Values& values) {
+  json args;
+  for (size_t k = 0; k < names.size(); ++k) args[std::string(names[k])] = values[k];
+  events.push_back({{"name", name}, {"ph", "C"}, {"ts", at_s * 1e6}, {"pid", process}, {"args", args}});
+}
+
+void add_process(json& events, int process, const std::string& name) {
+  events.push_back({{"name", "process_name"}, {"ph", "M"}, {"pid", process}, {"args", {{"name", name}}}});
+}
+
 void add_power(json& events, const StepPower& power, int process) {
   if (power.begin_s.empty()) return;
-  events.push_back({{"name", "process_name"}, {"ph", "M"}, {"pid", process}, {"args", {{"name", "power of a node"}}}});
-  const auto at = [&](double s, size_t piece) {
-    json args;
-    for (size_t k = 0; k < kStepPowerNames.size(); ++k) args[std::string(kStepPowerNames[k])] = power.watts[piece][k];
-    events.push_back({{"name", "W"}, {"ph", "C"}, {"ts", s * 1e6}, {"pid", process}, {"args", args}});
-  };
-  for (size_t i = 0; i < power.begin_s.size(); ++i) at(power.begin_s[i], i);
-  at(power.end_s, power.begin_s.size() - 1);
+  add_process(events, process, "power of a node");
+  for (size_t i = 0; i <= power.begin_s.size(); ++i)
+    add_counter(events, "W", process, i < power.begin_s.size() ? power.begin_s[i] : power.end_s, kStepPowerNames,
+                power.watts[std::min(i, power.begin_s.size() - 1)]);
 }
 }  // namespace
 
@@ -120,12 +127,8 @@ std::string chrome_trace(const std::string& scenario, double step_s, std::vector
       rest.stream = Span::Stream::host;
       spans.push_back(rest);
     }
-  for (const int stage : stages) {
-    events.push_back({{"name", "process_name"},
-                      {"ph", "M"},
-                      {"pid", stage},
-                      {"args", {{"name", fmt::format("pipeline stage {}", stage)}}}});
-  }
+  for (const StepMemory& m : detail.memory) stages.insert(m.stage);
+  for (const int stage : stages) add_process(events, stage, fmt::format("pipeline stage {}", stage));
   std::map<std::pair<int, size_t>, std::string> names;
   const std::vector<size_t> tracks = tracks_of(spans, names);
   for (const auto& [track, name] : names)
@@ -150,6 +153,9 @@ std::string chrome_trace(const std::string& scenario, double step_s, std::vector
                       {"args", args}});
   }
   const std::string drawn = add_tasks(events, spans, detail);
+  for (const StepMemory& m : detail.memory)
+    for (size_t i = 0; i < m.at_s.size(); ++i)
+      add_counter(events, "memory of a GPU, B", m.stage, m.at_s[i], kMemoryParts, m.bytes[i]);
   add_power(events, detail.power, stages.empty() ? 0 : *stages.rbegin() + 1);
   const json all = {
       {"traceEvents", events},

@@ -14,6 +14,12 @@ constexpr double kH100Peak = 989.4e12;
 // A collective's kernel, and the events by which its stream and that of the products wait for each other.
 constexpr double kTracedEvents = 4;
 
+SharedSum share(const SharedSum& s, double f) {
+  return {s.dense * f, s.experts * f};
+}
+
+}  // namespace
+
 double kernel_time_s(const Operation& o, const Accelerator& a, const Software& software, double slowdown) {
   switch (o.kind) {
     case OperationKind::gemm: {
@@ -40,12 +46,6 @@ double kernel_time_s(const Operation& o, const Accelerator& a, const Software& s
   }
   return 0;
 }
-
-SharedSum share(const SharedSum& s, double f) {
-  return {s.dense * f, s.experts * f};
-}
-
-}  // namespace
 
 bool ChunkShape::operator==(const ChunkShape& o) const {
   return kinds == o.kinds && embedding == o.embedding && head == o.head && gathered.dense == o.gathered.dense &&

@@ -10,6 +10,9 @@
 
 namespace tw {
 
+// Seconds of the kernels of an operation that is no exchange, at full speed of the device.
+double kernel_time_s(const Operation& o, const Accelerator& a, const Software& software, double slowdown);
+
 // What decides a chunk's program beside the layer's operations.
 struct ChunkShape {
   std::vector<LayerKind> kinds;  // of the layers, in the order of forward

@@ -318,6 +318,7 @@ void Result::describe(Outputs<Result>& d) {
   d.carried("timeline", &Result::timeline);
   d.carried("power_options", &Result::power_options);
   d.carried("series", &Result::series);
+  d.carried("step_detail", &Result::step_detail);
 }
 
 std::string to_bytes(const Result& result) {

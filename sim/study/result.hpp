@@ -17,6 +17,7 @@
 #include "step/breakdown.hpp"
 #include "step/timeline.hpp"
 #include "study/interval.hpp"
+#include "study/step_detail.hpp"
 
 namespace tw {
 
@@ -206,6 +207,7 @@ struct Result {
   Timeline timeline;
   PowerOptions power_options;  // failures and caps in force, for integrate_power() on the timeline
   PowerSeries series;
+  StepDetail step_detail;
   static void describe(Outputs<Result>& d);
 };
 

@@ -26,8 +26,6 @@
 namespace tw {
 namespace {
 
-constexpr double kGigabyte = 1e9;
-
 PlanResult plan_of(const Scenario& s) {
   const Plan& p = s.plan;
   PlanResult r;
@@ -39,24 +37,24 @@ PlanResult plan_of(const Scenario& s) {
 }
 
 // The stage that needs most; throws DoesNotFit with the table when it does not fit.
-MemoryResult memory_of(const Scenario& s) {
+MemoryResult memory_of(const Scenario& s, int& stage) {
   MemoryResult r;
   r.capacity_bytes = s.cluster.node.accelerator.memory.value();
   if (!s.network) return r;
   const PlanMemory most = plan_memory(*s.network, *s.training, s.plan, s.software);
+  stage = most.stage;
   r.per_gpu_bytes = most.memory.total();
   r.parts_bytes = most.memory.parts();
   r.allocated_bytes = most.memory.allocated(), r.reserved_bytes = most.memory.reserved;
   if (*r.per_gpu_bytes > *r.capacity_bytes) {
     std::string table;
-    for (const auto& [part, size] : r.parts_bytes)
-      table += fmt::format("\n  {:<12} {:8.2f} GB", part, size / kGigabyte);
+    for (const auto& [part, size] : r.parts_bytes) table += fmt::format("\n  {:<12} {:8.2f} GiB", part, size / gib);
     const auto nearest = nearest_fitting_plans(s);
     table += nearest.empty() ? "\nno plan on these GPUs fits: more GPUs, or a shorter sequence"
                              : "\nnearest plans that fit:";
     for (const std::string& plan : nearest) table += "\n  " + plan;
-    throw DoesNotFit(fmt::format("{}: out of memory: {:.2f} GB of {:.2f} GB on each GPU of pipeline stage {}{}", s.name,
-                                 *r.per_gpu_bytes / kGigabyte, *r.capacity_bytes / kGigabyte, most.stage, table));
+    throw DoesNotFit(fmt::format("{}: out of memory: {:.2f} GiB of {:.2f} GiB on each GPU of pipeline stage {}{}",
+                                 s.name, *r.per_gpu_bytes / gib, *r.capacity_bytes / gib, most.stage, table));
   }
   return r;
 }
@@ -244,7 +242,8 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   r.plan = plan_of(s);
   const int replicas = options.level >= 2 && s.network ? s.plan.dp : 1;
   check_size(s, replicas);  // first of all: memory counts micro-batches in flight from the schedule's visits
-  r.memory = memory_of(s);
+  int stage = 0;
+  r.memory = memory_of(s, stage);
 
   if (s.run.checkpoints) check_capacity(run_inputs(s).step, *s.run.checkpoints, s.name);
   RunInputs in = run_inputs(s);
@@ -270,6 +269,7 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   }
   metered.reset();
   const RunModel model = build_run_model(in, *engine, network, options.level);
+  r.step_detail = step_detail(s, model, fabric, metered, stage);
   const std::vector<NetworkJob> jobs = network_jobs(s, fabric, placed, network, metered);
   if (!neighbours.empty())
     r.jobs = job_results(s.name, alone_s, model.quiet.time_s, neighbours, shared.turns(), network, fabric);

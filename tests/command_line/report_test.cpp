@@ -128,6 +128,24 @@ TEST_CASE("report: the page of a validation keeps fitted and predicted rows apar
   CHECK(holds(page, "Fitted rows"));
 }
 
+TEST_CASE("report: the page of a search for plans has its numbers and its figure") {
+  const Folder folder;
+  REQUIRE(run({"plan", k8, "--simulate", "4", "--top", "3", "-o", folder / "out", "-q"}).code == 0);
+  REQUIRE(run({"report", folder / "out", "-o", folder / "page.html"}).code == 0);
+  const std::string page = tw::read_file(folder / "page.html");
+  check_self_contained(page);
+  const json search = json::parse(tw::read_file(folder / "out/plan.json"));
+  const auto numbers = numbers_of(page);
+  CHECK(numbers.size() > 10);
+  for (const Number& n : numbers) {
+    INFO(n.key);
+    CHECK(search[json::json_pointer(n.key)].dump() == n.value);
+  }
+  const auto table = tw::CsvTable::load(folder / "out/plan-search.csv");
+  CHECK(table.rows() >= 2);
+  for (size_t row = 0; row < table.rows(); ++row) CHECK(table.value(row, "memory_bytes") > 1e9);
+}
+
 TEST_CASE("report: folders without results are refused") {
   const Folder folder;
   const Run none = run({"report", folder / "nowhere"});

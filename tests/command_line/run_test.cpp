@@ -1,6 +1,7 @@
 // Runs that succeed, runs that fail late, and what they leave behind.
 #include <nlohmann/json.hpp>
 
+#include "core/csv.hpp"
 #include "program.hpp"
 
 using namespace program;
@@ -126,6 +127,31 @@ TEST_CASE("run -o leaves results, tables and figures, each whole") {
     CHECK(fs::exists(fs::path(folder / "out") / name));
   }
   for (const auto& entry : fs::directory_iterator(folder / "out")) CHECK(entry.path().extension() != ".part");
+}
+
+TEST_CASE("memory over a step: table, CSV and counters agree with the need") {
+  const Folder folder;
+  const Run table = run({"run", k8, "--memory", "-", "-q"});
+  CHECK(table.code == 0);
+  CHECK(holds(table.out, "Memory of a GPU through one step (GiB)"));
+  CHECK(holds(table.out, "  peak\n"));
+  REQUIRE(run({"run", k8, "--memory", folder / "m.csv", "--json", folder / "r.json", "-q"}).code == 0);
+  const auto moments = tw::CsvTable::load(folder / "m.csv");
+  double most = 0;
+  for (size_t row = 0; row < moments.rows(); ++row) {
+    double sum = 0;
+    for (size_t c = 1; c < moments.columns().size(); ++c) sum += moments.value(row, moments.columns()[c]);
+    most = std::max(most, sum);
+  }
+  const json result = json::parse(tw::read_file(folder / "r.json"));
+  CHECK(most == Approx(result[0]["memory"]["per_gpu_bytes"].get<double>()).epsilon(1e-6));
+  REQUIRE(run({"run", k8, "--memory", folder / "m.json", "-q"}).code == 0);
+  size_t counters = 0;
+  for (const json& e : json::parse(tw::read_file(folder / "m.json"))["traceEvents"]) counters += e["ph"] == "C";
+  CHECK(counters == moments.rows());
+  const Run two = run({"run", k8, k9, "--memory", "-"});
+  CHECK(two.code == 2);
+  CHECK(holds(two.err, "--memory: several scenarios"));
 }
 
 TEST_CASE("out of memory: exit code 3, the table says why, the others are still run") {

@@ -71,22 +71,6 @@ bool Collectives::one_domain(const std::vector<Rank>& ranks) const {
   });
 }
 
-double Collectives::round_s(const std::vector<std::vector<Rank>>& groups) {
-  const ProtocolTuning& c = tuning("p2p", Protocol::simple);
-  double longest_s = c.nvlink.value();
-  for (const auto& ranks : groups) {
-    const Group g(fabric_, ranks);
-    for (int r = 0; r < g.n(); ++r) {
-      const int next = (r + 1) % g.n();
-      if (g.domain_of(r) == g.domain_of(next) || g.adapters(r).empty() || g.adapters(next).empty()) continue;
-      const int hops = router_.hops(ranks[static_cast<size_t>(r)].node, g.adapters(r)[0],
-                                    ranks[static_cast<size_t>(next)].node, g.adapters(next)[0]);
-      longest_s = std::max(longest_s, c.network.value() + hops * fabric_.hop_latency_s);
-    }
-  }
-  return longest_s;
-}
-
 double Collectives::domain_time_s(Operation operation, int ranks, double bytes) const {
   const double floor_s = options_.domain_floor_s < 0 && !fabric_.nvlink.host_calls ? 0 : options_.domain_floor_s;
   return speeds_.time_s(operation, ranks, bytes, floor_s);

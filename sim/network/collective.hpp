@@ -80,9 +80,6 @@ class Collectives {
   // Do all ranks share one NVLink domain?
   bool one_domain(const std::vector<Rank>& ranks) const;
 
-  // Latency of one round of a ring of send-recv (ring attention, a pipeline) with Simple: of the NVLink domain that all
-  // groups stay inside, else of the longest way between two neighbours.
-  double round_s(const std::vector<std::vector<Rank>>& groups);
   double domain_time_s(Operation operation, int ranks, double bytes) const;
   const Fabric& fabric() const { return fabric_; }
   Router& router() { return router_; }

@@ -327,23 +327,30 @@ PassCost ChunkProgram::whole_cost(const ChunkShape& shape, bool split) const {
   return c;
 }
 
+std::vector<ChunkShape> chunk_shapes(const StepInputs& in) {
+  const auto layers = layers_of_chunks(*in.network, *in.plan);
+  const auto kinds = layer_kinds(*in.network);
+  auto next = kinds.begin();
+  std::vector<ChunkShape> shapes(layers.size());
+  for (size_t c = 0; c < layers.size(); ++c) {
+    shapes[c].kinds.assign(next, next + layers[c]);
+    next += layers[c];
+  }
+  shapes.front().embedding = true;
+  shapes.back().head = true;
+  return shapes;
+}
+
 std::vector<PassCost> chunk_costs(const StepInputs& in, const ExchangeTime& exchange, const Slowdown& slowdown,
                                   Pass pass, const SharedExchanges& shared) {
   const Plan& plan = *in.plan;
   ChunkProgram program(in, exchange, slowdown, pass, shared);
   const auto groups = groups_of(in);
-  const auto layers = layers_of_chunks(*in.network, plan);
-  const auto kinds = layer_kinds(*in.network);
-  auto next = kinds.begin();
   const bool split = rule_of(plan.schedule, plan.vp).splits;
   std::vector<PassCost> chunks;
-  std::vector<ChunkShape> shapes;
-  for (size_t c = 0; c < layers.size(); ++c) {
-    ChunkShape shape;
-    shape.kinds.assign(next, next + layers[c]);
-    next += layers[c];
-    shape.embedding = c == 0;
-    shape.head = c + 1 == layers.size();
+  std::vector<ChunkShape> shapes = chunk_shapes(in);
+  for (size_t c = 0; c < shapes.size(); ++c) {
+    ChunkShape& shape = shapes[c];
     if (pass == Pass::training) {
       shape.gradients = exchanged_gradients(in, groups, static_cast<int>(c));
       if (plan.sharding == Sharding::zero3) shape.gathered = gathered_bytes(groups, static_cast<int>(c));
@@ -351,10 +358,8 @@ std::vector<PassCost> chunk_costs(const StepInputs& in, const ExchangeTime& exch
       if ((plan.sharding == Sharding::zero1 || plan.sharding == Sharding::zero2) && in.software->gather_beside_forward)
         shape.gathered = share(shape.gradients, weight);
     }
-    const auto known = std::find(shapes.begin(), shapes.end(), shape);
-    chunks.push_back(known == shapes.end() ? program.cost(shape, split)
-                                           : chunks[static_cast<size_t>(known - shapes.begin())]);
-    shapes.push_back(shape);
+    const auto known = static_cast<size_t>(std::find(shapes.begin(), shapes.end(), shape) - shapes.begin());
+    chunks.push_back(known == c ? program.cost(shape, split) : chunks[known]);
   }
   return chunks;
 }

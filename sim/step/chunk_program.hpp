@@ -29,6 +29,9 @@ std::vector<VisitExchange> visit_exchanges(const std::vector<Task>& tasks, const
 // The same in a few pieces of each kind, in the order in which they begin.
 std::vector<VisitExchange> in_pieces(const std::vector<VisitExchange>& all);
 
+// Of each chunk in turn, but for what is gathered and exchanged.
+std::vector<ChunkShape> chunk_shapes(const StepInputs& in);
+
 // Makes programs of one plan. Kernels and exchanges are timed once.
 class ChunkProgram {
  public:

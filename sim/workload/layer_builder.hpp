@@ -22,6 +22,9 @@ struct Sizes {
 };
 Sizes sizes_of(const Architecture& network, const Training& training, const Plan& plan);
 
+// Of one token in one layer forward, counted as model FLOPs are.
+double layer_flops(const Architecture& network, const LayerKind& kind, double sequence);
+
 // One layer's work, for the functions below.
 struct Work {
   const Architecture& n;

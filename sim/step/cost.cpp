@@ -78,8 +78,7 @@ TaskCost optimizer_cost(const StepInputs& in) {
 }
 
 std::vector<ParameterGroup> groups_of(const StepInputs& in) {
-  return parameter_groups(*in.network, *in.training, *in.plan, *in.software,
-                          layers_of_chunks(*in.network, *in.plan));
+  return parameter_groups(*in.network, *in.training, *in.plan, *in.software, layers_of_chunks(*in.network, *in.plan));
 }
 
 SharedSum exchanged_gradients(const StepInputs& in, const std::vector<ParameterGroup>& groups, int chunk) {

@@ -1,6 +1,7 @@
 #include "study/power_study.hpp"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
@@ -161,6 +162,28 @@ SuppliedRun supply(const Scenario& scenario, SimulatedRun& simulated, uint64_t s
   return run;
 }
 
+// A figure shows some ten thousand pieces at most: those of longer steps are joined, with their mean.
+static void thin_out(StepPower& step) {
+  constexpr size_t kMost = 20000;
+  const size_t each = step.begin_s.size() / kMost + 1;
+  if (each == 1) return;
+  StepPower thin;
+  thin.end_s = step.end_s;
+  for (size_t i = 0; i < step.begin_s.size(); i += each) {
+    const size_t next = std::min(i + each, step.begin_s.size());
+    const double end_s = next < step.begin_s.size() ? step.begin_s[next] : step.end_s;
+    std::array<double, 7> mean{};
+    for (size_t k = i; k < next; ++k) {
+      const double part = ((k + 1 < step.begin_s.size() ? step.begin_s[k + 1] : step.end_s) - step.begin_s[k]) /
+                          (end_s - step.begin_s[i]);
+      for (size_t c = 0; c < mean.size(); ++c) mean[c] += part * step.watts[k][c];
+    }
+    thin.begin_s.push_back(step.begin_s[i]);
+    thin.watts.push_back(mean);
+  }
+  step = std::move(thin);
+}
+
 GridResult grid_view(const LoadedScenario& loaded, const SuppliedRun& supplied, const PowerRun& power,
                      const RunModel& model, const EnergyResult& energy, double network_w, double samples,
                      double step_s) {
@@ -185,6 +208,7 @@ GridResult grid_view(const LoadedScenario& loaded, const SuppliedRun& supplied, 
 
   add_step(s, power, model, step_s, g);
   g.hourly = hourly_view(loaded, power, facility_w);
+  thin_out(g.step);
   return g;
 }
 

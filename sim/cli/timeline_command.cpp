@@ -36,7 +36,7 @@ std::string trace_of(const Scenario& s) {
                             s.plan.nodes + s.plan.evaluation_nodes > 1, limiter_sees_directions(model));
   if (s.network) {
     const auto work = memory_work(s.plan);
-    const auto layers = layers_of_chunks(s.network->layers, s.plan);
+    const auto layers = layers_of_chunks(*s.network, s.plan);
     for (int stage = 0; stage < s.plan.pp; ++stage)
       detail.memory.push_back(step_memory(
           memory_curves(*s.network, *s.training, s.plan, s.software, layers, work[static_cast<size_t>(stage)]),

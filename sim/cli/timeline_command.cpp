@@ -15,7 +15,7 @@
 namespace tw::cli {
 namespace {
 
-struct Arguments {
+struct TimelineArguments {
   std::string scenario, output;
   std::vector<std::string> set;
 };
@@ -36,7 +36,7 @@ std::string trace_of(const Scenario& s) {
                             s.plan.nodes + s.plan.evaluation_nodes > 1, limiter_sees_directions(model));
   if (s.network) {
     const auto work = memory_work(s.plan);
-    const auto layers = layers_of_chunks(s.network->layers, s.plan);
+    const auto layers = layers_of_chunks(*s.network, s.plan);
     for (int stage = 0; stage < s.plan.pp; ++stage)
       detail.memory.push_back(step_memory(
           memory_curves(*s.network, *s.training, s.plan, s.software, layers, work[static_cast<size_t>(stage)]),
@@ -45,7 +45,7 @@ std::string trace_of(const Scenario& s) {
   return report::chrome_trace(s.name, model.quiet.time_s, model.spans, detail);
 }
 
-ExitCode run(const Arguments& a, Console& console) {
+ExitCode run(const TimelineArguments& a, Console& console) {
   const LoadedScenario loaded = load_scenario(a.scenario, a.set, console.faults);
   console.faults.throw_if_any();
   const ChildResult trace = in_child([&] { return trace_of(loaded.scenario); }, kDeadline_s);
@@ -60,7 +60,7 @@ ExitCode run(const Arguments& a, Console& console) {
 }  // namespace
 
 Command timeline_command() {
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<TimelineArguments>();
   return {
       "timeline",
       "Writes one training step as a trace for chrome://tracing or Perfetto: visits, kernels, exchanges, watts, memory",

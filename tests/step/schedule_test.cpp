@@ -29,7 +29,7 @@ StepPlan balanced(int pp, int vp, int micro_batches, Schedule schedule) {
 
 StepOutcome run(const StepPlan& plan, int replicas = 1) {
   const StepNetwork net;
-  const auto engine = network::isolated_engine({}, {});
+  const auto engine = network::fluid_engine({}, {});
   return simulate_step(plan, net, *engine, replicas, 1, 0);
 }
 
@@ -146,7 +146,7 @@ TEST_CASE("stalls of the host obey one law in BF16 and FP8, and do not grow with
       double mean = 0;
       for (uint64_t i = 0; i < 500; ++i) {
         const StepNetwork net;
-        const auto engine = network::isolated_engine({}, {});
+        const auto engine = network::fluid_engine({}, {});
         mean += simulate_step(plan, net, *engine, 1, 3, i).time_s / 500;
       }
       sum = mean - sum;
@@ -212,7 +212,7 @@ TEST_CASE("with noise the two levels agree in mean and 95th percentile") {
   const StepNetwork net;
   std::vector<double> level1, level2;
   for (uint64_t i = 0; i < 20000; ++i) {
-    const auto engine = network::isolated_engine({}, {});
+    const auto engine = network::fluid_engine({}, {});
     level1.push_back(simulate_step(plan, net, *engine, 1, 7, i).time_s);
     level2.push_back(simulate_step(plan, net, *engine, 16, 11, i).time_s);
   }

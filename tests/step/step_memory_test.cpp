@@ -33,7 +33,7 @@ struct Pipeline {
     std::istringstream each(table.text(row, "peak_mem_bytes_each"));
     for (double bytes = 0; each >> bytes;) measured.push_back(bytes);
   }
-  std::vector<int> layers() const { return layers_of_chunks(network.layers, plan); }
+  std::vector<int> layers() const { return layers_of_chunks(network, plan); }
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "core/csv_field.hpp"
 #include "core/files.hpp"
 #include "core/units.hpp"
+#include "core/version.hpp"
 #include "report/numbers.hpp"
 #include "report/plan_report.hpp"
 #include "report/report_page.hpp"
@@ -90,7 +91,7 @@ std::string plan_page(const std::string& folder, const json& search) {
   const std::string said =
       std::filesystem::exists(text, ignored) ? "<pre>" + html_text(read_file(text)) + "</pre>\n" : "";
   const std::string drawn = figures_html(folder, {{"plan-search", name + ": plans by memory of a GPU and time"}});
-  return html_page(name + ": plans", fmt::format("TrainWatt {}: plans found, the best first", TW_VERSION),
+  return html_page(name + ": plans", fmt::format("TrainWatt {}: plans found, the best first", version()),
                    sections_html({{"plans", "Plans", "", table},
                                   {"figures", "Figures", "", drawn},
                                   {"search", "Search", "What was looked at, and what binds", said}}));

@@ -44,4 +44,12 @@ void hall_year(benchmark::State& state) {
 }
 BENCHMARK(hall_year)->Unit(benchmark::kMillisecond)->Iterations(1);
 
+// Everything arrives at once: thousands wait. Target: cost by event, not by event and waiting job.
+void hall_queue(benchmark::State& state) {
+  HallPlan plan = plan_of(512, static_cast<int>(state.range(0)), 365, 32);
+  for (Job& job : plan.jobs) job.arrival_s = 0;
+  for (auto _ : state) benchmark::DoNotOptimize(run_hall(plan, 1).feed_j);
+}
+BENCHMARK(hall_queue)->Arg(1000)->Arg(8000)->Unit(benchmark::kMillisecond)->Iterations(1);
+
 }  // namespace

@@ -42,6 +42,10 @@ const std::vector<Case>& cases() {
       {"405B_16384", kLlama,
        llama("llama3.1-405b", "superpod-h100-16384",
              R"({"nodes": 2048, "tp": 8, "pp": 16, "cp": 2, "mbs": 1, "gbs": 2048, "sharding": "zero1"})")},
+      // 96 layers in 12 stages of 8 chunks: 221,184 visits.
+      {"175B_96_interleaved", kLlama,
+       llama("gpt3-175b", "eos-h100",
+             R"({"nodes": 12, "tp": 8, "pp": 12, "vp": 8, "mbs": 1, "gbs": 1152, "sharding": "zero1"})")},
   };
   return list;
 }
@@ -110,6 +114,7 @@ BENCHMARK(step)
     ->Args({1, 1})
     ->Args({1, 2})
     ->Args({2, 1})
+    ->Args({2, 2})
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
 
@@ -124,7 +129,7 @@ void run_of_steps(benchmark::State& state) {
   report(state, r);
   state.SetLabel(c.name);
 }
-BENCHMARK(run_of_steps)->DenseRange(0, 2)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(run_of_steps)->DenseRange(0, 3)->Unit(benchmark::kMillisecond)->UseRealTime();
 
 // The reference run: 64 nodes, all 108 steps, evaluations and power.
 void lora_run(benchmark::State& state) {

@@ -114,7 +114,7 @@ void write_telemetry_of(const Console& console, const RunArguments& a, const std
         {integrate_power(s.cluster, r.timeline, r.power_options), telemetry_switches(fabric, r.power.switches)});
     runs.push_back({r.scenario, r.seed, &s.cluster, &r.timeline, &kept.back().power, r.power.network_rule,
                     kept.back().switches, s.run.mlperf_v4_0.meter_before.value(),
-                    s.run.mlperf_v4_0.meter_after.value()});
+                    s.run.mlperf_v4_0.meter_after.value(), &r.grid.step});
   }
   constexpr double many = 1e7;
   if (const double readings = telemetry_readings(runs, a.telemetry_interval_s); readings > many)

@@ -57,13 +57,28 @@ const char* wish(const HallState& s, int j) {
   return nullptr;
 }
 
-const char* obstacle(const HallState& s, int j, std::vector<int>& nodes) {
+// As far as power goes now.
+bool alike(const Job& a, const Job& b) {
+  return a.cluster == b.cluster && a.nodes == b.nodes && a.priority == b.priority &&
+         a.points.front().node_w == b.points.front().node_w && a.points.back().node_w == b.points.back().node_w &&
+         a.start_up_s == b.start_up_s && a.start_up_w == b.start_up_w;
+}
+
+// `no_power`: of each sort one that went beyond the budget in this pass of the queue; what starts in between frees none.
+const char* obstacle(const HallState& s, int j, std::vector<int>& nodes, std::vector<int>& no_power) {
   const Job& job = s.job(j);
   const NodePool& pool = s.pools[at(job.cluster)];
   const double until_s = s.now_s + s.expected_s(j);
   const bool spares = s.now(j).was_stopped;
   if (pool.free(s.now_s, until_s, spares) < job.nodes) return "nodes";
-  if (!power_for(s, j, until_s)) return "power";
+  const bool waits_only = !s.plan.cap && !s.plan.pause;  // then it goes by the job's end, too
+  if (!waits_only)
+    for (const int other : no_power)
+      if (alike(job, s.job(other))) return "power";
+  if (!power_for(s, j, until_s)) {
+    if (no_power.size() < 16) no_power.push_back(j);
+    return "power";
+  }
   nodes = pool.choose(job.nodes, s.now_s, until_s, spares);
   return static_cast<int>(nodes.size()) < job.nodes ? "placement" : nullptr;
 }
@@ -134,6 +149,7 @@ bool start_jobs(HallState& s) {
     int too_many[2] = {std::numeric_limits<int>::max(), std::numeric_limits<int>::max()};
   };
   const bool serviced = !s.plan.maintenance.empty();
+  std::vector<int> no_power;
   std::vector<Head> heads(s.plan.clusters.size());
   bool any = false, all_blocked = false;
   for (size_t i = 0; i < s.waiting.size();) {
@@ -151,7 +167,7 @@ bool start_jobs(HallState& s) {
     if (all_blocked || (head.blocked && s.plan.queue != Queue::backfill)) {
       why = "queue";
     } else {
-      why = job.nodes >= too_many ? "nodes" : obstacle(s, j, nodes);
+      why = job.nodes >= too_many ? "nodes" : obstacle(s, j, nodes, no_power);
       if (!serviced && why != nullptr && std::string_view(why) == "nodes") too_many = std::min(too_many, job.nodes);
       // Nodes that lower priorities give up are not for them.
       if (why == nullptr && s.plan.preempt && head.blocked && head.priority > job.priority) why = "queue";

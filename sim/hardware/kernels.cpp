@@ -77,6 +77,19 @@ double attention_rate(const Accelerator& a, const AttentionShape& shape, bool ba
                               {std::log(shape.heads * shape.batch), std::log(tokens), std::log(shape.head_dim)}));
 }
 
+// Products in BF16 whose sides are no multiples of 8 elements (16 bytes) run in older kernels, whatever their shape:
+// "even" and "odd" hold what these reach of the peak where the worst side divides by 2 or not at all; absent: no
+// slower. Lower bound of the time of `flops`, seconds.
+double unaligned_s(const Accelerator& a, double m, double n, double k, double flops) {
+  const auto rest = [&](double parts) {
+    return std::max(
+        {std::fmod(std::floor(m), parts), std::fmod(std::floor(n), parts), std::fmod(std::floor(k), parts)});
+  };
+  if (rest(8) == 0) return 0;
+  const auto found = a.efficiency.find(rest(2) == 0 ? "even" : "odd");
+  return found == a.efficiency.end() ? 0 : flops / (peak(a, Precision::bf16) * found->second);
+}
+
 }  // namespace
 
 double gemm_time_s(const Accelerator& a, Precision precision, double m, double n, double k) {
@@ -85,7 +98,8 @@ double gemm_time_s(const Accelerator& a, Precision precision, double m, double n
   const double efficiency =
       efficiency_factor(a, type_of(precision).name) *
       (samples.empty() ? 0.7 : std::min(1.0, std::exp(interpolate(samples, {std::log(m), std::log(n), std::log(k)}))));
-  return std::max(a.graph_floor.value(), 2 * m * n * k / (peak(a, precision) * efficiency));
+  const double slow_s = precision == Precision::bf16 ? unaligned_s(a, m, n, k, 2 * m * n * k) : 0;
+  return std::max({a.graph_floor.value(), slow_s, 2 * m * n * k / (peak(a, precision) * efficiency)});
 }
 
 // Fitted on reference/gpu_lab_4/grouped.csv (BF16, H100 and H200, 402 products of 4 to 128 experts with 64 to 2,048

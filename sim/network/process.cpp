@@ -48,8 +48,13 @@ std::string framed(ExitCode code, const std::string& text) {
   return fmt::format("{}{:016x}{}", static_cast<char>('A' + static_cast<int>(code)), text.size(), text);
 }
 
+// No orphan when the parent is killed, also between the fork and this.
+void end_with(pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(1);
+}
+
 [[noreturn]] void be_child(int answer, int errors, size_t index, const std::function<std::string(size_t)>& work) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);  // no orphans when the parent is killed
   for (const int s : {SIGINT, SIGTERM, SIGABRT, SIGSEGV, SIGFPE, SIGILL, SIGBUS, SIGPIPE}) std::signal(s, SIG_DFL);
   dup2(errors, STDERR_FILENO);
   std::string out;
@@ -81,8 +86,13 @@ Child spawn(size_t index, const std::function<std::string(size_t)>& work) {
     throw SimulationError(fmt::format("no pipe: {}", std::strerror(errno)));
   }
   std::fflush(nullptr);  // what is buffered must not come out twice
-  const pid_t pid = fork();
-  if (pid == 0) be_child(answer[1], errors[1], index, work);
+  const pid_t parent = getpid(), pid = fork();
+  if (pid == 0) {
+    end_with(parent);
+    close(answer[0]);  // who reads is gone when the parent is
+    close(errors[0]);
+    be_child(answer[1], errors[1], index, work);
+  }
   close(answer[1]);
   close(errors[1]);
   if (pid < 0) {
@@ -141,6 +151,8 @@ ChildResult collect(Child& c, double deadline_s) {
                                 ? fmt::format("ended by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))
                                 : fmt::format("ended with status {} and no answer", WEXITSTATUS(status));
     r.error = "the simulation process " + how + last_lines(c.error_text, 8);
+    // With so little memory that not even the answer that says so can be made, the child ends where it stands.
+    if (c.error_text.find("std::bad_alloc") != std::string::npos) r.error = "out of memory";
   } else {
     r.code = static_cast<ExitCode>(a[0] - 'A');
     (r.code == ExitCode::done ? r.value : r.error) = a.substr(kHead);
@@ -248,9 +260,9 @@ void stream_from_children(size_t count, const std::function<void()>& prepare,
   std::array<int, 2> results{};
   if (pipe2(results.data(), O_CLOEXEC) != 0) throw SimulationError(fmt::format("no pipe: {}", std::strerror(errno)));
   std::fflush(nullptr);
-  const pid_t pid = fork();
+  const pid_t parent = getpid(), pid = fork();
   if (pid == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    end_with(parent);
     close(results[0]);
     ChildResult end;
     try {

@@ -164,16 +164,22 @@ DeliveryGraph build_delivery(const Cluster& cluster, const std::vector<int>& nod
   return graph;
 }
 
+// Every vertex after all that it feeds.
+std::vector<Vertex> loads_first(const DeliveryGraph& graph) {
+  std::vector<Vertex> order;
+  boost::topological_sort(graph, std::back_inserter(order));
+  return order;
+}
+
 // Flows for given watts of each node (in the order of the node vertices). Failed vertices carry nothing; a load whose
-// sources have all failed gets nothing. Vertices in graph order.
-std::vector<DeliveryFlow> deliver(const DeliveryGraph& graph, const std::vector<double>& node_w) {
+// sources have all failed gets nothing. Vertices in graph order; `order`: loads first.
+std::vector<DeliveryFlow> deliver(const std::vector<Vertex>& order, const DeliveryGraph& graph,
+                                  const std::vector<double>& node_w) {
   std::vector<DeliveryFlow> flows(boost::num_vertices(graph));
-  std::vector<Vertex> loads_first;
-  boost::topological_sort(graph, std::back_inserter(loads_first));
   size_t next = 0;
   for (Vertex v = 0; v < boost::num_vertices(graph); ++v)
     if (graph[v].kind == DeliveryKind::node) flows[v].output_w = next < node_w.size() ? node_w[next++] : 0;
-  for (const Vertex v : loads_first) {
+  for (const Vertex v : order) {
     const DeliveryVertex& vertex = graph[v];
     DeliveryFlow& flow = flows[v];
     if (vertex.failed) {
@@ -225,14 +231,17 @@ DeliveryRun integrate_delivery(const Cluster& cluster, const PowerRun& run) {
   }
   std::vector<Sum> output(order.size()), loss(order.size());
   std::vector<double> spare_w(order.size(), 0);
+  std::vector<size_t> stage_of;  // of each vertex
   for (Vertex v = 0; v < boost::num_vertices(graph); ++v) {
     const size_t at = position[graph[v].stage];
+    stage_of.push_back(at);
     ++result.stages[at].units;
     result.stages[at].rating_w = graph[v].rating_w;
     spare_w[at] = graph[v].spare_rating_w;
   }
   std::vector<double> node_w(run.nodes.size());
   Sum battery_j;
+  const std::vector<Vertex> vertices = loads_first(graph);
   for (size_t k = 0; k + 1 < times.size(); ++k) {
     const double begin_s = times[k], end_s = times[k + 1];
     if (begin_s < run.run_begin_s || end_s > run.run_end_s) continue;
@@ -249,9 +258,9 @@ DeliveryRun integrate_delivery(const Cluster& cluster, const PowerRun& run) {
     for (Vertex v = 0; v < boost::num_vertices(graph) && !battery_w.empty(); ++v)
       if (graph[v].kind == DeliveryKind::bus) graph[v].battery_w = battery_w[graph[v].index];
     for (size_t i = 0; i < node_w.size(); ++i) node_w[i] = run.node_w(i, begin_s);
-    const std::vector<DeliveryFlow> flows = deliver(graph, node_w);
+    const std::vector<DeliveryFlow> flows = deliver(vertices, graph, node_w);
     for (Vertex v = 0; v < flows.size(); ++v) {
-      const size_t at = position[graph[v].stage];
+      const size_t at = stage_of[v];
       StageTotals& stage = result.stages[at];
       output[at].add(flows[v].output_w * (end_s - begin_s));
       loss[at].add(flows[v].loss_w * (end_s - begin_s));

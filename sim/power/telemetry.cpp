@@ -12,6 +12,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "power/bus.hpp"
+#include "power/loss_law.hpp"
 #include "topology/fabric.hpp"
 
 namespace tw {
@@ -25,10 +26,47 @@ void check_interval(double interval_s) {
 // Beyond this a file of readings helps nobody.
 constexpr double kMostReadings = 1e9;
 
-// One interval: mean watts of a node of each group, and of each bus of PowerRun::buses.
+// What steps draw beyond their mean. Over whole steps that is nothing, so a moment's sum says all: energies of the report
+// stay what they are.
+class InsideSteps {
+ public:
+  explicit InsideSteps(const TelemetryRun& run) : run_(run) {
+    if (run.step == nullptr || run.step->watts.empty() || !(run.step->mean_w() > 0)) return;
+    const StepPower& s = *run.step;
+    const double begin_s = s.begin_s.front(), step_s = s.end_s - begin_s, mean_w = s.mean_w() * s.end_s / step_s;
+    place_.push_back(0), sum_.push_back(0);
+    for (size_t i = 0; i < s.watts.size(); ++i) {
+      const double end_s = i + 1 < s.begin_s.size() ? s.begin_s[i + 1] : s.end_s;
+      place_.push_back((end_s - begin_s) / step_s);
+      sum_.push_back(sum_.back() + (s.total_w(i) / mean_w - 1) * (place_.back() - place_[i]));
+    }
+  }
+  // Joules of a node of the group since its present step began, less those of the mean.
+  double more_j(size_t group, double time_s) const {
+    if (place_.empty()) return 0;
+    const std::vector<Phase>& phases = run_.timeline->groups[group].phases;
+    const auto next = std::upper_bound(phases.begin(), phases.end(), time_s,
+                                       [](double t, const Phase& p) { return t < p.begin_s; });
+    if (next == phases.begin()) return 0;
+    const Phase& phase = *std::prev(next);
+    if (phase.kind != PhaseKind::train || phase.steps <= 0 || time_s >= phase.end_s) return 0;
+    const double step_s = (phase.end_s - phase.begin_s) / phase.steps, x = (time_s - phase.begin_s) / step_s;
+    const double at = x - std::floor(x);
+    const auto i = static_cast<size_t>(std::upper_bound(place_.begin() + 1, place_.end() - 1, at) - place_.begin());
+    const double part = (at - place_[i - 1]) / (place_[i] - place_[i - 1]);
+    return run_.power->group_dc[group].at(time_s) * step_s * (sum_[i - 1] + part * (sum_[i] - sum_[i - 1]));
+  }
+
+ private:
+  const TelemetryRun& run_;
+  std::vector<double> place_, sum_;  // in a step of length 1
+};
+
+// One interval: mean watts of a node of each group, and of each bus of PowerRun::buses; of the latter, what its steps
+// draw beyond their mean.
 struct Interval {
   double from_s = 0, to_s = 0;
-  std::vector<double> group_w, bus_w;
+  std::vector<double> group_w, bus_w, bus_more_w;
   double seconds() const { return to_s - from_s; }
 };
 
@@ -53,20 +91,35 @@ void each_interval(const TelemetryRun& run, double interval_s, const Take& take)
   Interval now;
   now.group_w.resize(power.group_dc.size());
   now.bus_w.resize(power.buses.size());
+  now.bus_more_w.resize(power.buses.size());
+  const InsideSteps inside(run);
+  std::vector<double> more_w(power.group_dc.size());
   const auto edges = edges_of(run);
   for (size_t e = 0; e + 1 < edges.size(); ++e) {
     const double count = intervals_in(edges[e + 1] - edges[e], interval_s);
     for (double k = 1; k <= count; ++k) {
       now.from_s = k > 1 ? now.to_s : edges[e];
       now.to_s = k < count ? edges[e] + k * interval_s : edges[e + 1];
-      for (size_t g = 0; g < now.group_w.size(); ++g)
-        now.group_w[g] = power.group_dc[g].integral(now.from_s, now.to_s) / now.seconds();
+      for (size_t g = 0; g < now.group_w.size(); ++g) {
+        more_w[g] = (inside.more_j(g, now.to_s) - inside.more_j(g, now.from_s)) / now.seconds();
+        now.group_w[g] = power.group_dc[g].integral(now.from_s, now.to_s) / now.seconds() + more_w[g];
+      }
+      std::fill(now.bus_more_w.begin(), now.bus_more_w.end(), 0);
+      for (const NodePowerRun& node : power.nodes)
+        now.bus_more_w[static_cast<size_t>(node.bus)] += node.factor * more_w[static_cast<size_t>(node.group)];
       for (size_t i = 0; i < now.bus_w.size(); ++i)
-        now.bus_w[i] =
-            same[i] < i ? now.bus_w[same[i]] : power.buses[i].dc->integral(now.from_s, now.to_s) / now.seconds();
+        now.bus_w[i] = same[i] < i
+                           ? now.bus_w[same[i]]
+                           : power.buses[i].dc->integral(now.from_s, now.to_s) / now.seconds() + now.bus_more_w[i];
       take(now);
     }
   }
+}
+
+// A battery on the bus would take the swings of steps: it is not asked here.
+double loss_of(const PowerDelivery& delivery, const BusPowerRun& bus, const Interval& now, size_t i) {
+  const double loss_w = bus.loss_between_j(delivery, now.from_s, now.to_s) / now.seconds();
+  return bus.supply == bus.dc ? loss_w + rectifier_law(delivery).proportional * now.bus_more_w[i] : loss_w;
 }
 
 constexpr const char* kSchema = R"(
@@ -155,7 +208,7 @@ void insert_readings(SQLite::Database& db, const TelemetryRun& run, int run_id, 
     for (size_t i = 0; i < run.power->buses.size(); ++i) {
       const BusPowerRun& bus = run.power->buses[i];
       const double dc_w = now.bus_w[i];
-      const double loss_w = bus.loss_between_j(delivery, from_s, time_s) / seconds;
+      const double loss_w = loss_of(delivery, bus, now, i);
       const double supply_w = bus.supply == bus.dc ? dc_w : bus.supply->integral(from_s, time_s) / seconds;
       insert(buses, run_id, time_s, seconds, bus.bus, dc_w, supply_w + loss_w, supply_w,
              bus.rectifiers_on(delivery, 0.5 * (from_s + time_s)));
@@ -175,7 +228,7 @@ void append_csv(OutputFile* file, fmt::memory_buffer& out, const TelemetryRun& r
       const BusPowerRun& bus = run.power->buses[i];
       const double dc_w = now.bus_w[i];
       const double supply_w = bus.supply == bus.dc ? dc_w : bus.supply->integral(now.from_s, now.to_s) / now.seconds();
-      const double ac_w = supply_w + bus.loss_between_j(delivery, now.from_s, now.to_s) / now.seconds();
+      const double ac_w = supply_w + loss_of(delivery, bus, now, i);
       fmt::format_to(to, "{}bus,{},{:.9g},{:.9g}\n", head, bus.bus, ac_w, dc_w);
       const int all = delivery.shelves_per_bus * delivery.rectifiers_per_shelf;
       const int on = bus.rectifiers_on(delivery, 0.5 * (now.from_s + now.to_s));

@@ -21,6 +21,7 @@
 
 #include "power/network_rule.hpp"
 #include "power/power_run.hpp"
+#include "power/step_power.hpp"
 
 namespace tw {
 
@@ -52,6 +53,7 @@ struct TelemetryRun {
   std::string network_rule;
   std::vector<TelemetrySwitch> switches;  // see telemetry_switches()
   double before_s = 0, after_s = 0;       // recorded beyond the run
+  const StepPower* step = nullptr;        // what steps look like inside, over and over; absent: their mean
 };
 
 std::vector<TelemetrySwitch> telemetry_switches(const Fabric& fabric, const std::vector<SwitchShare>& shares);

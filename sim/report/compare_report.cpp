@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -79,6 +80,8 @@ void section(std::string& out, const std::string& title, const std::vector<Compa
   out += left_out;
 }
 
+constexpr double kRounding = 1e-9;  // of a step
+
 // Each against the first: which parts of the step make the difference.
 std::string step_section(const std::vector<Comparand>& all) {
   std::string out;
@@ -86,6 +89,7 @@ std::string step_section(const std::vector<Comparand>& all) {
     double change_s = 0;
     const auto parts = step_parts(all.front(), all[i], change_s);
     if (parts.empty()) continue;
+    if (std::abs(change_s) < kRounding * parts.front().first_s) change_s = 0;  // parts that make up for one another
     out += fmt::format("What makes the step of {} {} than that of {} (ms)\n", all[i].name,
                        change_s > 0   ? "longer"
                        : change_s < 0 ? "shorter"
@@ -113,7 +117,8 @@ std::string unmoved_lines(const std::vector<Comparand>& all) {
         parts.emplace_back(part_s, path.substr(prefix.size()));
         whole_s += part_s;
       }
-    if (parts.empty() || !step_parts(all.front(), all[i], change_s).empty() ||
+    step_parts(all.front(), all[i], change_s);
+    if (parts.empty() || std::abs(change_s) > kRounding * whole_s ||
         differences({all.front().inputs, all[i].inputs}).empty())
       continue;
     std::sort(parts.rbegin(), parts.rend());

@@ -12,7 +12,8 @@ namespace {
 // 450 GB/s).
 constexpr double kReachedShare = 0.78;
 
-// A visit's exchanges of one kind are played in at most so many pieces: short against the visit, few against its layers.
+// A visit's exchanges of one kind are played in at most so many pieces: short against the visit, few against its
+// layers.
 constexpr size_t kMostPieces = 4;
 
 }  // namespace

@@ -11,6 +11,8 @@ namespace {
 
 // Dense BF16 peak of the chip on which rates of operations were measured (Operation::rate).
 constexpr double kH100Peak = 989.4e12;
+// A collective's kernel, and the events by which its stream and that of the products wait for each other.
+constexpr double kTracedEvents = 4;
 
 SharedSum share(const SharedSum& s, double f) {
   return {s.dense * f, s.experts * f};
@@ -97,8 +99,10 @@ ChunkProgram::List ChunkProgram::timed(const std::vector<Operation>& operations,
       t.task.beside_s = beside_s(o.exchange, bytes, t.task.length_s);
       const bool form = o.exchange == Exchange::tp_all_reduce && software.host_per_all_reduce.value() > 0;
       t.task.host_s = host * (form ? software.host_per_all_reduce : software.host_per_collective).value();
+      t.task.length_s += kTracedEvents * software.traced_gap.value();
     } else {
-      t.task.length_s = kernel_time_s(o, accelerator, software, slowdown) / hosts.device_speed;
+      t.task.length_s = kernel_time_s(o, accelerator, software, slowdown) / hosts.device_speed +
+                        o.launches * software.traced_gap.value();
       t.task.flops = o.flops;
       t.task.host_s = host * o.launches * software.host_per_operation.value();
       if (o.bare && software.host_per_kernel.value() > 0)

@@ -67,17 +67,18 @@ TaskCost optimizer_cost(const StepInputs& in) {
   }
   // Gradient read, two moments and master weight read and written, weight written.
   const double bytes = in.software->optimizer_bytes_per_parameter * *std::max_element(updated.begin(), updated.end());
-  cost.busy[Activity::memory_bound] =
-      memory_time_s(
-          in.cluster->node.accelerator, bytes,
-          in.software->optimizer_efficiency > 0 ? in.software->optimizer_efficiency : in.software->memory_efficiency) /
-      in.cluster->hosts.device_speed;
+  const Accelerator& a = in.cluster->node.accelerator;
+  const Software& s = *in.software;
+  // Its kernel computes about as long as it moves: it gains less than copies do from a faster memory.
+  const auto chip = a.efficiency.find("optimizer");
+  const double share = (s.optimizer_efficiency > 0 ? s.optimizer_efficiency : s.memory_efficiency) *
+                       (chip == a.efficiency.end() ? 1 : chip->second);
+  cost.busy[Activity::memory_bound] = memory_time_s(a, bytes, share) / in.cluster->hosts.device_speed;
   return cost;
 }
 
 std::vector<ParameterGroup> groups_of(const StepInputs& in) {
-  return parameter_groups(*in.network, *in.training, *in.plan, *in.software,
-                          layers_of_chunks(*in.network, *in.plan));
+  return parameter_groups(*in.network, *in.training, *in.plan, *in.software, layers_of_chunks(*in.network, *in.plan));
 }
 
 SharedSum exchanged_gradients(const StepInputs& in, const std::vector<ParameterGroup>& groups, int chunk) {

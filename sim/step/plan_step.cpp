@@ -91,7 +91,9 @@ StepPlan plan_step(const StepInputs& in, const StepNetwork& net, const Slowdown&
   s.gradients_beside = software.gradients_beside_backward;
   s.queued_hand_over = software.paired_hand_over;
   const double hidden = static_cast<double>(in.network->hidden);
-  s.hand_over_bytes = 2 * local_tokens(*in.training, plan) * hidden / (plan.sequence_parallel ? plan.tp : 1);
+  // Without sequence parallelism, too, a rank of a tensor-parallel group sends its slice of what all of them hold; the
+  // next stage gathers it over NVLink (Megatron-LM's scatter-gather, DeepSpeed's partitioned activations).
+  s.hand_over_bytes = 2 * local_tokens(*in.training, plan) * hidden / plan.tp;
   if (plan.sharding == Sharding::none)
     s.bucket_copy_s_per_byte = 0.5 * software.gradient_copy_passes /
                                (in.cluster->node.accelerator.copy_bandwidth.value() * software.memory_efficiency *

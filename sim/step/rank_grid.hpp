@@ -69,7 +69,9 @@ class RankGrid {
     return groups;
   }
   // Gradients are the same over data and context parallel ranks; neighbours of them share states.
-  std::vector<std::vector<network::Rank>> gradient_groups(int stage) const { return cut(stage, plan_.sharded_over(), 1); }
+  std::vector<std::vector<network::Rank>> gradient_groups(int stage) const {
+    return cut(stage, plan_.sharded_over(), 1);
+  }
   // The ranks of the shard groups that hold the same piece.
   std::vector<std::vector<network::Rank>> piece_groups(int stage) const {
     return cut(stage, plan_.dp * plan_.cp / plan_.sharded_over(), plan_.sharded_over());

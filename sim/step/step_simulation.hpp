@@ -53,9 +53,8 @@ struct Gradients {
 
 // A stream per member, so that level 2 does not depend on the order of events.
 inline SplitMix64 member_stream(uint64_t seed, uint64_t step, int stage, int replica) {
-  return random_stream(
-      seed, "step noise",
-      (step << 24U) ^ (static_cast<uint64_t>(stage) << 16U) ^ static_cast<uint64_t>(replica));
+  return random_stream(seed, "step noise",
+                       (step << 24U) ^ (static_cast<uint64_t>(stage) << 16U) ^ static_cast<uint64_t>(replica));
 }
 
 class StepSimulation {

@@ -34,7 +34,8 @@ void StepSimulation::next_exchange(int stage, int replica) {
         return;
       }
     const double now = engine_.now_s();
-    if (here.began_s + next.begin_s + here.late_s > now + kRounding * next.alone_s) return next_exchange(stage, replica);
+    if (here.began_s + next.begin_s + here.late_s > now + kRounding * next.alone_s)
+      return next_exchange(stage, replica);
     ++here.started;
     fabric_bytes_ += next.bytes / net_.in_visits.at(next.what).together;
     begin_exchange(stage, replica, piece);

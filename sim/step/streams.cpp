@@ -95,7 +95,8 @@ class Player {
     const Task& task = tasks_[static_cast<size_t>(queue_[stream][queue_[stream].head])];
     int sharing = exchanges();
     for (size_t s = 1; s < kStreams && task.load != Exchange::none; ++s)  // loads of the engine share there
-      if (s != stream && queue_[s].running && tasks_[static_cast<size_t>(queue_[s][queue_[s].head])].load != Exchange::none)
+      if (s != stream && queue_[s].running &&
+          tasks_[static_cast<size_t>(queue_[s][queue_[s].head])].load != Exchange::none)
         --sharing;
     return std::max(1, sharing) * (queue_[0].running ? std::max(1.0, task.beside_s / task.length_s) : 1);
   }

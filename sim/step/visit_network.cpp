@@ -32,7 +32,8 @@ std::set<Exchange> exchanges_of(const StepInputs& in) {
   note(embedding_operations(*in.network, *in.training, *in.plan, *in.software));
   note(head_operations(*in.network, *in.training, *in.plan, *in.software));
   if (in.plan->sharding == Sharding::zero3 && reshards(*in.plan))
-    for (const Exchange e : {Exchange::weight_gather, Exchange::gradient_reduce, Exchange::outer_reduce}) found.insert(e);
+    for (const Exchange e : {Exchange::weight_gather, Exchange::gradient_reduce, Exchange::outer_reduce})
+      found.insert(e);
   found.erase(Exchange::none);
   return found;
 }
@@ -163,7 +164,8 @@ void add_visit_exchanges(StepNetwork& net, const StepInputs& in, const Fabric& f
            !std::all_of(groups.begin(), groups.end(), [&](const auto& g) { return collectives.one_domain(g); });
   };
   std::vector<bool> outside;
-  for (size_t g = 0; g < static_cast<size_t>(Among::count_); ++g) outside.push_back(leaves_domain(static_cast<Among>(g)));
+  for (size_t g = 0; g < static_cast<size_t>(Among::count_); ++g)
+    outside.push_back(leaves_domain(static_cast<Among>(g)));
   outside[static_cast<size_t>(Among::expert_dp)] = false;  // goes with that of dense parameters
   // Blocks of experts that cut through replicas have no workers of their own.
   const int holders = plan.ep * plan.expert_tp(), ranks = plan.tp * plan.cp;
@@ -189,8 +191,8 @@ void add_visit_exchanges(StepNetwork& net, const StepInputs& in, const Fabric& f
           c.classes.push_back(c.classes[c.classes.size() - static_cast<size_t>(r - first)]);
           continue;
         }
-        auto cost = collectives.cost(operation_of(what, sharing),
-                                     groups_of_worker(grid, plan, group, s, r, replicas), kLargeExchange);
+        auto cost = collectives.cost(operation_of(what, sharing), groups_of_worker(grid, plan, group, s, r, replicas),
+                                     kLargeExchange);
         cost.load.name = "exchange " + std::to_string(static_cast<int>(what)) + " inside stage " + std::to_string(s);
         cost.load.latency_s = 0;  // part of the time that the visit has for it
         press(fabric, cost.load, queues[{stream_of(what), s * replicas + r}]);

@@ -1,7 +1,6 @@
 // Exchanges inside visits as loads of the fabric engine, where they may meet others.
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "network/collective.hpp"
@@ -15,9 +14,7 @@ struct Sharing {
   using O = network::Operation;
   bool sharded = false, owners = false;
   double owned_bytes = 0;  // of weights, that a rank broadcasts
-  network::Operation reduce() const {
-    return !sharded ? O::all_reduce : owners ? O::broadcast : O::reduce_scatter;
-  }
+  network::Operation reduce() const { return !sharded ? O::all_reduce : owners ? O::broadcast : O::reduce_scatter; }
   network::Operation gather() const { return owners ? O::broadcast : O::all_gather; }
 };
 

@@ -1,6 +1,7 @@
 #include "study/power_study.hpp"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
@@ -95,6 +96,20 @@ void count_until_stop(SimulatedRun& run, const Timeline& timeline, double gbs) {
   run.samples = run.steps * gbs;
 }
 
+// Of a board, without limit: kernels of a millisecond are over before any limiter acts.
+double densest_kernel_w(const GpuPower& power, const StepOutcome& step) {
+  double most_w = power.spin.value();
+  for (const ActivityTimes& stage : step.stage_activity)
+    for (size_t i = 0; i < kActivities; ++i)
+      if (const auto a = static_cast<Activity>(i); stage[a] > 0) most_w = std::max(most_w, power.of(a).value());
+  return most_w;
+}
+
+// What a node draws beside its boards: host, network, fans.
+double rest_w(const StepPower& step) {
+  return step.watts.empty() ? 0 : step.watts.front()[5] + step.watts.front()[6];
+}
+
 // Watts inside a step, with the boards' limiters in time where they are known.
 void add_step(const Scenario& s, const PowerRun& power, const RunModel& model, double step_s, GridResult& g) {
   const NodeType& node = s.cluster.node;
@@ -113,8 +128,9 @@ void add_step(const Scenario& s, const PowerRun& power, const RunModel& model, d
     const LimitedStep limited = limit_in_time(node, step(watts(1e9), true), g.step, limit);
     g.step = limited.steady;
     const double on_bus = static_cast<double>(power.nodes.size()) / static_cast<double>(power.buses.size());
-    g.node_peak_w = limited.peak_w;
-    g.node_peak_ac_w = rectifiers.input_w(limited.peak_w * on_bus) / on_bus;
+    const double densest_w = densest_kernel_w(node.accelerator.power, model.quiet);
+    g.node_peak_w = densest_w * node.gpus * (1 + node.power.conversion_loss) + rest_w(limited.steady);
+    g.node_peak_ac_w = rectifiers.input_w(*g.node_peak_w * on_bus) / on_bus;
     g.facility.start_rise_w = site_w(limited.peak_w) - site_w(power.wait_w.value_or(power.idle_w));
   }
   g.facility.step_swing_w = site_w(g.step.most_w()) - site_w(g.step.least_w());
@@ -146,6 +162,28 @@ SuppliedRun supply(const Scenario& scenario, SimulatedRun& simulated, uint64_t s
   return run;
 }
 
+// A figure shows some ten thousand pieces at most: those of longer steps are joined, with their mean.
+static void thin_out(StepPower& step) {
+  constexpr size_t kMost = 20000;
+  const size_t each = step.begin_s.size() / kMost + 1;
+  if (each == 1) return;
+  StepPower thin;
+  thin.end_s = step.end_s;
+  for (size_t i = 0; i < step.begin_s.size(); i += each) {
+    const size_t next = std::min(i + each, step.begin_s.size());
+    const double end_s = next < step.begin_s.size() ? step.begin_s[next] : step.end_s;
+    std::array<double, 7> mean{};
+    for (size_t k = i; k < next; ++k) {
+      const double part = ((k + 1 < step.begin_s.size() ? step.begin_s[k + 1] : step.end_s) - step.begin_s[k]) /
+                          (end_s - step.begin_s[i]);
+      for (size_t c = 0; c < mean.size(); ++c) mean[c] += part * step.watts[k][c];
+    }
+    thin.begin_s.push_back(step.begin_s[i]);
+    thin.watts.push_back(mean);
+  }
+  step = std::move(thin);
+}
+
 GridResult grid_view(const LoadedScenario& loaded, const SuppliedRun& supplied, const PowerRun& power,
                      const RunModel& model, const EnergyResult& energy, double network_w, double samples,
                      double step_s) {
@@ -170,6 +208,7 @@ GridResult grid_view(const LoadedScenario& loaded, const SuppliedRun& supplied, 
 
   add_step(s, power, model, step_s, g);
   g.hourly = hourly_view(loaded, power, facility_w);
+  thin_out(g.step);
   return g;
 }
 

@@ -261,8 +261,8 @@ void HourlyResult::describe(Outputs<HourlyResult>& d) {
 void GridResult::describe(Outputs<GridResult>& d) {
   d.output("power.node_ac_w", &GridResult::node_ac_w, "W", "a node at the AC side, mean over nodes and run");
   d.output("power.node_peak_w", &GridResult::node_peak_w, "W",
-           "a node on its DC bus, highest mean of 10 ms: work begins after a wait, and boards draw all they want until "
-           "their limiters act; null where the accelerator's limiter is not known");
+           "a node on its DC bus while all its boards run their densest kernel, before any limiter acts: what meters that "
+           "sample see at most; null where the accelerator's limiter is not known");
   d.output("power.node_peak_ac_w", &GridResult::node_peak_ac_w, "W", "the same at the AC side of its bus");
   d.output("power.facility", &GridResult::facility);
   d.output("power.delivery.stages", &GridResult::stages);

@@ -179,7 +179,7 @@ struct GridResult {
   std::optional<HourlyResult> hourly;
   StepPower step;
   Maybe node_ac_w;                    // mean
-  Maybe node_peak_w, node_peak_ac_w;  // of a node, highest 10 ms with the boards' limiters in time
+  Maybe node_peak_w, node_peak_ac_w;  // of a node, all boards in their densest kernel
   static void describe(Outputs<GridResult>& d);
 };
 

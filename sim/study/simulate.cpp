@@ -104,7 +104,8 @@ std::vector<NetworkJob> network_jobs(const Scenario& s, const Fabric& fabric, co
   std::vector<NetworkJob> jobs{{nodes, std::vector<double>(fabric.cables.size(), 0)}};
   for (const NeighbourJob& job : s.jobs)
     jobs.push_back({place_named(fabric, job.nodes), std::vector<double>(fabric.cables.size(), 0)});
-  std::vector<std::vector<double>> link_Bps(jobs.size(), std::vector<double>(static_cast<size_t>(fabric.link_count()), 0));
+  std::vector<std::vector<double>> link_Bps(jobs.size(),
+                                            std::vector<double>(static_cast<size_t>(fabric.link_count()), 0));
   for (size_t c = 0; c < network.classes.size(); ++c) {
     const auto other = std::find(network.others.begin(), network.others.end(), static_cast<int>(c));
     const auto j = other == network.others.end() ? 0 : static_cast<size_t>(other - network.others.begin()) + 1;
@@ -112,7 +113,8 @@ std::vector<NetworkJob> network_jobs(const Scenario& s, const Fabric& fabric, co
     const double rate_Bps = meter.rate_Bps(c);
     for (const network::LinkUse& use : network.classes[c].uses) {
       const auto link = static_cast<size_t>(use.link);
-      if (link < network.link_ids.size()) link_Bps[j][static_cast<size_t>(network.link_ids[link])] += use.weight * rate_Bps;
+      if (link < network.link_ids.size())
+        link_Bps[j][static_cast<size_t>(network.link_ids[link])] += use.weight * rate_Bps;
     }
   }
   if (network.other_links) network.other_links(link_Bps.front());

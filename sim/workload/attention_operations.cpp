@@ -62,6 +62,16 @@ void attention_gradient(Builder& b, const Work& w) {
     b.exchange("CP heads", Exchange::cp_all_to_all, kBf16 * s.tokens * s.query + slice);
 }
 
+// Rotary positions. Eager PyTorch casts to FP32, multiplies as complex numbers and casts back, and then copies keys and
+// values for every query head (torchtitan, apply_rotary_emb and repeat_kv); in backward it sums these.
+void rotate(Builder& b, const Work& w, const char* name, const char* repeats) {
+  const Sizes& s = w.s;
+  if (!w.n.rotary) return;
+  if (!b.eager()) return b.memory(name, 2 * kBf16 * s.tokens * (s.query + s.kv), 2);
+  b.memory(name, (2 * kBf16 + 4 * kFp32) * s.tokens * (s.query + s.kv), 6);
+  if (s.kv < s.query) b.memory(repeats, kBf16 * s.tokens * 2 * (s.kv + s.query), 2);
+}
+
 double latent_width(const Work& w) {
   return static_cast<double>(w.n.mla->query_rank + w.n.mla->kv_rank + w.n.mla->rope);
 }
@@ -144,7 +154,7 @@ void attention_forward(Builder& b, const Work& w) {
   const bool sp = w.p.sequence_parallel;
   b.norm("norm 1", kBf16 * s.shard * s.hidden * 2);
   project_forward(b, w);
-  if (n.rotary) b.memory("rotary", kBf16 * s.tokens * (s.query + s.kv) * 2, 2);
+  rotate(b, w, "rotary", "heads of keys and values");
   context_before(b, w);
   b.attention("attention", attention_shape(w), fp8_attention(w));
   if (w.p.cp > 1 && w.p.context == ContextExchange::ring)
@@ -169,7 +179,7 @@ void attention_backward(Builder& b, const Work& w) {
   if (w.trained()) b.gemm("projection weight gradient", s.precision, s.hidden, s.output, s.tokens), b.of_weights();
   if (w.targets() >= 2) lora_backward(b, "LoRA projection", w.t, s.tokens, s.output, s.hidden);
   attention_gradient(b, w);
-  if (n.rotary) b.memory("rotary gradient", kBf16 * s.tokens * (s.query + s.kv) * 2, 2);
+  rotate(b, w, "rotary gradient", "sums over heads of keys and values");
   project_backward(b, w);
   b.norm_gradient("norm 1 gradient and residual", kBf16 * s.shard * s.hidden);
 }

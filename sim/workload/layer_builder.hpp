@@ -38,11 +38,16 @@ struct Work {
   double mlp_up() const { return n.mlp == Mlp::swiglu ? 2 : 1; }
 };
 
+class Builder;
+// Attention in separate kernels (unfused_attention.cpp).
+void unfused_attention(Builder& b, const AttentionShape& shape, double dropout, bool backward);
+
 // Collects the operations of one direction.
 class Builder {
  public:
-  Builder(std::vector<Operation>& out, const Training& training, const Software& software, bool backward)
-      : out_(out), trained_(!training.lora), software_(software), backward_(backward) {}
+  Builder(std::vector<Operation>& out, const Training& training, const Software& software, bool backward,
+          double dropout = 0)
+      : out_(out), trained_(!training.lora), software_(software), dropout_(dropout), backward_(backward) {}
 
   void gemm(const char* name, Precision precision, double m, double n, double k) {
     Operation o;
@@ -66,6 +71,7 @@ class Builder {
   // A forward kernel may stand in the backward pass (recomputation), never the other way round.
   void attention(const char* name, const AttentionShape& shape, bool fp8) {
     const bool backward = backward_;
+    if (!software_.fused_attention) return unfused_attention(*this, shape, dropout_, backward);
     Operation o;
     o.name = name;
     o.kind = OperationKind::attention;
@@ -162,6 +168,7 @@ class Builder {
   std::vector<Operation>& out_;
   bool trained_;
   const Software& software_;
+  double dropout_;  // of attention's scores
   GraphPart part_ = GraphPart::feed;
   bool backward_;
 };

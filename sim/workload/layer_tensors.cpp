@@ -123,7 +123,11 @@ struct Writer {
     }
     const int before = tape.module(of(Module::attention));
     const int a = tape.tensor(kBf16 * s.tokens * s.output);
-    const int statistics = tape.tensor(kFp32 * s.tokens * static_cast<double>(w.n.heads) / s.tp);
+    const double rows = s.tokens * static_cast<double>(w.n.heads) / s.tp;  // of scores
+    // Unfused: softmax, and what dropout leaves of it with a mask of one byte, for each score.
+    const double kept = w.n.dropout > 0 ? 2 * kBf16 + 1 : kBf16;
+    const int statistics =
+        tape.tensor(rows * (w.software.fused_attention ? kFp32 : kept * static_cast<double>(w.t.sequence)));
     TapeOp o{inputs, {a, statistics}, inputs};
     if (w.software.fp8_attention && is_scaled(w.t.precision)) {
       // It keeps FP8 copies of what it reads and writes.

@@ -68,7 +68,7 @@ void backward(Builder& b, const Work& w) {
 
 // What backward computes once more, before it.
 void recompute(std::vector<Operation>& out, const Work& w) {
-  Builder b(out, w.t, w.software, false);
+  Builder b(out, w.t, w.software, false, w.n.dropout);
   if (w.t.recompute == Recompute::full) {
     forward(b, w);
     // Backward wants nothing of what follows the input of an MLP's last product.
@@ -79,7 +79,7 @@ void recompute(std::vector<Operation>& out, const Work& w) {
   if (w.t.recompute == Recompute::alternate) {
     // Everything but attention, exchanges and every other product.
     std::vector<Operation> all;
-    Builder whole(all, w.t, w.software, false);
+    Builder whole(all, w.t, w.software, false, w.n.dropout);
     forward(whole, w);
     int products = 0;
     for (const Operation& o : all)
@@ -110,7 +110,7 @@ LayerOperations layer_operations(const Architecture& n, const LayerKind& kind, c
                                  const Software& software) {
   const Work w{n, t, p, software, kind, sizes_of(n, t, p)};
   LayerOperations ops;
-  Builder f(ops.forward, t, software, false), b(ops.backward, t, software, true);
+  Builder f(ops.forward, t, software, false, n.dropout), b(ops.backward, t, software, true, n.dropout);
   forward(f, w);
   recompute(ops.backward, w);
   backward(b, w);
@@ -127,7 +127,12 @@ LayerOperations embedding_operations(const Architecture& n, const Training& t, c
   if (n.vocabulary == 0) return ops;
   const Sizes s = sizes_of(n, t, p);
   Builder f(ops.forward, t, software, false), b(ops.backward, t, software, true);
-  f.memory("embedding", kBf16 * s.tokens * s.hidden * 2, 2);
+  // Before kernels were fused: learned positions are looked up and added, dropout follows; a rank of several masks the
+  // tokens that others hold.
+  const bool parts = !software.fused_attention;
+  const int launches = !parts ? 2 : 2 + (n.rotary ? 0 : 2) + (n.dropout > 0 ? 1 : 0) + (s.tp > 1 ? 6 : 0);
+  const double passes = !parts ? 2 : 2 + (n.rotary ? 0 : 3) + (n.dropout > 0 ? 2.5 : 0);
+  f.memory("embedding", kBf16 * s.tokens * s.hidden * passes, launches);
   f.tp_scatter("scatter embedding", s, p.sequence_parallel);
   b.tp_gather("gather embedding gradient", s, p.sequence_parallel, false);
   if (!t.lora) b.memory("embedding gradient", kBf16 * s.tokens * s.hidden * 3, 2);
@@ -144,13 +149,14 @@ void head_forward(Builder& f, const Work& w) {
   f.tp_gather("gather head input", s, w.p.sequence_parallel, false);
   f.gemm("head", Precision::bf16, s.tokens, vocabulary, s.hidden);
   // The loss works on FP32 logits: cast, maximum, exponentials and sum, all over the vocabulary.
-  f.memory("loss", s.tokens * vocabulary * (kBf16 + 3 * kFp32), 6);
+  // Megatron's cross entropy over a cut vocabulary was so many kernels before they were fused, most of them small.
+  f.memory("loss", s.tokens * vocabulary * (kBf16 + 3 * kFp32), w.software.fused_attention ? 6 : 18);
 }
 
 void head_backward(Builder& b, const Work& w) {
   const Sizes& s = w.s;
   const double vocabulary = static_cast<double>(w.n.vocabulary) / s.tp;
-  b.memory("loss gradient", s.tokens * vocabulary * (2 * kFp32 + kBf16), 3);
+  b.memory("loss gradient", s.tokens * vocabulary * (2 * kFp32 + kBf16), w.software.fused_attention ? 3 : 8);
   b.gemm("head input gradient", Precision::bf16, s.tokens, s.hidden, vocabulary);
   if (w.trained()) b.gemm("head weight gradient", Precision::bf16, vocabulary, s.hidden, s.tokens), b.of_weights();
   b.tp_scatter("scatter head input gradient", s, w.p.sequence_parallel);

@@ -33,6 +33,9 @@ void Software::describe(Description<Software>& d) {
              "host time of the hooks of a layer with sharded weights in forward: gather, copies, freeing");
   d.optional("host_shard_backward", &Software::host_shard_backward, "the same in backward, with the scatter");
   d.optional("host_per_bucket", &Software::host_per_bucket, "host time of the hooks of a bucket of gradients");
+  d.optional("traced_gap", &Software::traced_gap,
+             "idle time of the device after every kernel where a tracer records kernels one by one; four a collective, "
+             "with its events on two streams");
   d.optional("host_backward", &Software::host_backward, "host time of issuing backward work over that of forward work",
              between(0, 10));
   d.optional("graphs_training", &Software::graphs_training, "training steps run in CUDA graphs");
@@ -65,6 +68,9 @@ void Software::describe(Description<Software>& d) {
              "shortest round of ring attention (context parallelism): hand-shake and skew of the neighbours");
   d.optional("attention_speed", &Software::attention_speed,
              "speed of the release's attention kernels over the fused flash attention that profiles hold", above(0));
+  d.optional("fused_attention", &Software::fused_attention,
+             "attention is one kernel that keeps its scores to itself; else two batched products, softmax and dropout, "
+             "whose scores go through memory and are kept for backward");
   d.optional("paired_hand_over", &Software::paired_hand_over,
              "sends and receives of a pipeline stage are one queue in the schedule's order, each waiting for its "
              "partner; else they pass one another");

@@ -40,6 +40,7 @@ struct Software {
   Time host_per_all_reduce;                   // a tensor-parallel all-reduce of its own form; 0: as host_per_collective
   Time host_shard_forward, host_shard_backward;  // hooks of a sharded layer: gather, scatter, freeing
   Time host_per_bucket;                          // hooks of a bucket of gradients
+  Time traced_gap;                               // after every kernel, while a tracer records it
   double host_backward = 0.5;                    // cost of issuing a backward kernel (autograd, C++) over a forward one
   bool graphs_training = false;                  // CUDA graphs hide the host's issue time in training steps
   bool graphs_evaluation = false;
@@ -68,6 +69,7 @@ struct Software {
   bool fp8_attention = false;
   double fp8_attention_speedup = 1.4;
   double attention_speed = 1;  // of the release's attention kernels over fused flash attention as measured
+  bool fused_attention = true;                // else products, softmax and dropout of scores that go through memory
   double fp8_backward_slowdown = 1;           // FP8 gradients' products accumulate in split (full) precision
   double optimizer_bytes_per_parameter = 30;  // gradient, FP32 master and two moments, weight: read and written
   double gradient_bytes_per_parameter = 4;

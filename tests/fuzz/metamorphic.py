@@ -14,6 +14,7 @@ import random
 import shutil
 import sys
 import tempfile
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -100,6 +101,7 @@ def main():
     a.add_argument("--program", required=True)
     a.add_argument("--seed", type=int, default=1)
     a.add_argument("--pairs", type=int, default=200)
+    a.add_argument("--seconds", type=float, default=1e9, help="no new pair after so long")
     a.add_argument("--only", default="")
     a = a.parse_args()
     chance, run = random.Random(a.seed), Runner(os.path.abspath(a.program), ROOT, 60)
@@ -107,7 +109,8 @@ def main():
     done, faults, moved, drawn, unmoved = 0, 0, {}, 0, 0
     folder = tempfile.mkdtemp()
     names = [n for n in CHANGES if a.only in n]
-    while done < a.pairs and drawn < 60 * a.pairs:
+    end = time.monotonic() + a.seconds
+    while done < a.pairs and drawn < 60 * a.pairs and time.monotonic() < end:
         drawn += 1
         scenario, name, plan = chance.choice(scenarios), names[done % len(names)], odd_plan(chance)
         sides, results = pair(name, plan, scenario), []

@@ -305,11 +305,12 @@ TEST_CASE("demand is the highest mean of a quarter of an hour of each month") {
 }
 
 TEST_CASE("books close in a thousand random halls with failures, outages and batteries") {
-  SplitMix64 dice = random_stream(7, "random halls");
+  SplitMix64 dice = random_stream(7, "random halls"), links = random_stream(7, "random links");
   const auto below = [&](double high) { return uniform(dice) * high; };
   const auto one_in = [&](int n) { return below(n) < 1; };
   double worst = 0;
   int stopped = 0, failures = 0, paused = 0, dark = 0;
+  double slowed_s = 0;
   for (int i = 0; i < 1000; ++i) {
     HallPlan plan;
     for (int c = 0; c < 1 + static_cast<int>(below(2)); ++c) {
@@ -333,11 +334,18 @@ TEST_CASE("books close in a thousand random halls with failures, outages and bat
       if (one_in(2)) job.checkpoint_s = 10 + below(2000), job.write_s = below(20);
       for (int k = 0; k < static_cast<int>(below(3)); ++k)
         job.points.push_back({500, job.points.back().slowdown * (1 + below(0.3)), job.points.back().node_w * 0.8});
+      for (CapPoint& p : job.points) {
+        const double rises = uniform(links) - 0.3, falls = 0.2 * uniform(links);
+        if (rises > 0) p.links = {{1, 1, p.node_w}, {2, 1 + rises, p.node_w * (1 - falls)}};
+      }
       plan.jobs.push_back(job);
     }
     plan.queue = static_cast<Queue>(static_cast<int>(below(3)));
     plan.placing = static_cast<Placing>(static_cast<int>(below(3)));
     plan.cap = one_in(2), plan.pause = one_in(2);
+    for (hall::Cluster& c : plan.clusters)
+      if (uniform(links) < 0.5) c.uplink_nodes = 0.5 + 3 * uniform(links);
+    plan.preempt = plan.queue != Queue::first_come && uniform(links) < 0.5;
     plan.cooling = {below(500), below(0.3), below(0.01), 15, one_in(2), 1.8, 10};
     for (int h = 0; h < 40; ++h) {
       plan.outside_c.then(3600.0 * h, below(40));
@@ -356,7 +364,7 @@ TEST_CASE("books close in a thousand random halls with failures, outages and bat
     for (const JobOutcome& job : out.jobs) {
       sum_j += job.energy_j, kg += job.kg_co2e, water_l += job.water_l, money += *job.cost_energy;
       held_s += job.node_s;
-      failures += job.failures, paused += job.pauses;
+      failures += job.failures, paused += job.pauses, slowed_s += job.links_s;
       // On nodes or waiting, from arrival to the end; work done is what speed and caps allow.
       const double to_s = job.end_s.value_or(out.end_s);
       if (job.arrival_s < out.end_s) CHECK(job.run_s + job.wait_s == Approx(to_s - job.arrival_s).epsilon(1e-9));
@@ -374,4 +382,5 @@ TEST_CASE("books close in a thousand random halls with failures, outages and bat
   CHECK(failures > 300);
   CHECK(paused > 30);
   CHECK(dark > 100);
+  CHECK(slowed_s > 1e5);
 }

@@ -57,3 +57,14 @@ TEST_CASE("more memory traffic takes longer, nothing takes nothing") {
   CHECK(memory_time_s(h100(), 0, 0.85) == 0);
   CHECK(memory_time_s(h100(), 2e9, 0.85) == Approx(2 * memory_time_s(h100(), 1e9, 0.85)));
 }
+
+TEST_CASE("products with odd sides run in older kernels (reference/gpu_lab_7)") {
+  const double aligned = gemm_time_s(h100(), Precision::bf16, 8192, 50304, 2048);
+  const double even = gemm_time_s(h100(), Precision::bf16, 8192, 50258, 2048);
+  const double odd = gemm_time_s(h100(), Precision::bf16, 8192, 50257, 2048);
+  CHECK(even == Approx(6.1e-3).epsilon(0.1));  // forward and gradients: 5.9, 6.7, 5.9 ms
+  CHECK(odd > 2 * even);
+  CHECK(even > 2 * aligned);
+  // FP8 wants its sides padded.
+  CHECK(gemm_time_s(h100(), Precision::fp8, 8192, 50257, 2048) < aligned);
+}

@@ -64,6 +64,27 @@ TEST_CASE("queries over telemetry give the report's energies at any interval") {
   std::filesystem::remove(path);
 }
 
+TEST_CASE("telemetry finer than a step shows what steps draw, and keeps the energies") {
+  Fixture f;
+  StepPower step;
+  step.begin_s = {0, 0.25};
+  step.watts.resize(2);
+  step.watts[0][0] = 9000, step.watts[1][0] = 5000;
+  step.end_s = 0.5;
+  const std::string path = (std::filesystem::temp_directory_path() / "trainwatt_telemetry_step.sqlite").string();
+  for (const double interval_s : {0.05, 0.7}) {
+    TelemetryRun run = f.run();
+    run.step = &step;
+    write_telemetry(path, {run}, interval_s);
+    SQLite::Database db(path, SQLite::OPEN_READONLY);
+    CHECK(query(db, kNodesDcQuery) == Approx(f.power.nodes_dc_j).epsilon(1e-9));
+    CHECK(query(db, kRectifierLossQuery) == Approx(f.power.rectifier_loss_j).epsilon(1e-9));
+    const double most_w = query(db, "SELECT MAX(watts) FROM node_readings WHERE run_id = ?");
+    CHECK((most_w > 1.2 * f.power.peak_w) == (interval_s < 0.1));
+  }
+  std::filesystem::remove(path);
+}
+
 TEST_CASE("CSV telemetry holds the same energies") {
   Fixture f;
   const CsvTable table = CsvTable::parse(telemetry_csv({f.run()}, 1), "telemetry");

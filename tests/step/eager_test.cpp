@@ -136,3 +136,47 @@ TEST_CASE(
   lab.plan.gbs = 8;
   CHECK(lab.memory().gradients == Approx(4 * parameters));
 }
+
+TEST_CASE("eager rotary positions go through FP32, and keys and values are copied for every head") {
+  Lab lab;
+  lab.network.rotary = true;
+  const auto eager = layer_operations(lab.network, lab.training, lab.plan, lab.software);
+  const double tokens = 4096;
+  CHECK(bytes_of(eager.forward, "rotary") == 20 * tokens * (4096 + 1024));
+  CHECK(bytes_of(eager.forward, "heads of keys and values") == 4 * tokens * (4096 + 1024));
+  lab.software.eager_elementwise = false;
+  CHECK(bytes_of(layer_operations(lab.network, lab.training, lab.plan, lab.software).forward, "rotary") ==
+        4 * tokens * (4096 + 1024));
+}
+
+TEST_CASE("attention in parts: every score goes through memory, and four rows of heads share a softmax") {
+  Lab lab;
+  lab.software.fused_attention = false;
+  const double scores = 32 * 4096.0 * 4096;
+  const auto parts = layer_operations(lab.network, lab.training, lab.plan, lab.software);
+  CHECK(bytes_of(parts.forward, "softmax") == 4 * scores);
+  CHECK(bytes_of(parts.backward, "softmax gradient") == 6 * scores);
+  CHECK(bytes_of(parts.forward, "attention dropout") == 0);
+  double flops = 0;  // nothing of a causal mask is spared
+  for (const Operation& o : parts.forward)
+    if (o.groups > 1) flops += o.flops;
+  CHECK(flops == 2 * 2 * scores * 128);
+  const double fused_bytes = lab.memory().total();
+  lab.network.dropout = 0.1;
+  CHECK(bytes_of(layer_operations(lab.network, lab.training, lab.plan, lab.software).forward, "attention dropout") ==
+        5 * scores);
+  CHECK(lab.memory().total() > fused_bytes + 3 * scores);
+  // Two rows: casts, scaling and mask by themselves.
+  lab.plan.tp = 16;
+  CHECK(bytes_of(layer_operations(lab.network, lab.training, lab.plan, lab.software).forward, "softmax in parts") ==
+        36 * scores / 16);
+}
+
+TEST_CASE("a traced kernel is followed by a gap") {
+  Lab lab;
+  lab.plan.dp = lab.plan.gbs = 1;
+  const PassCost plain = lab.chunks(0, 0).front();
+  lab.software.traced_gap = seconds(1e-3);
+  const PassCost traced = lab.chunks(0, 0).front();
+  CHECK(traced.forward.device_s() - plain.forward.device_s() == Approx(plain.forward.launches * 1e-3).epsilon(0.02));
+}

@@ -6,6 +6,7 @@
 #include "cli/outputs.hpp"
 #include "core/files.hpp"
 #include "core/text.hpp"
+#include "core/version.hpp"
 
 namespace tw::cli {
 namespace {
@@ -28,7 +29,7 @@ std::string roff(const std::string& text) {
 std::string heading(const std::string& name, const std::string& summary) {
   std::string upper = name;
   for (char& c : upper) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
-  return fmt::format(".TH {} 1 \"\" \"trainwatt {}\" \"User commands\"\n.SH NAME\n{} \\- {}\n", upper, TW_VERSION,
+  return fmt::format(".TH {} 1 \"\" \"trainwatt {}\" \"User commands\"\n.SH NAME\n{} \\- {}\n", upper, version(),
                      roff(name), roff(summary));
 }
 

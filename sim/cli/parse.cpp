@@ -9,6 +9,7 @@
 #include "cli/command.hpp"
 #include "cli/terminal.hpp"
 #include "core/text.hpp"
+#include "core/version.hpp"
 
 namespace tw::cli {
 namespace {
@@ -117,7 +118,7 @@ Parsed parse(const std::vector<Command>& known, const std::vector<std::string>& 
       "TrainWatt predicts a distributed training run: its time, its power from GPU to\ngrid, its energy and carbon.",
       "trainwatt"};
   app.formatter(std::make_shared<Help>());
-  app.set_version_flag("--version", std::string("trainwatt ") + TW_VERSION);
+  app.set_version_flag("--version", std::string("trainwatt ") + version());
   app.require_subcommand(0, 1);
   app.footer(
       "Exit codes: 0 done, 1 a bug of ours, 2 bad input, 3 valid but does not fit,\n"
@@ -140,7 +141,7 @@ Parsed parse(const std::vector<Command>& known, const std::vector<std::string>& 
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 takes them reversed
   } catch (const CLI::CallForVersion&) {
-    return {nullptr, std::string("trainwatt ") + TW_VERSION + "\n", false, ExitCode::done};
+    return {nullptr, std::string("trainwatt ") + version() + "\n", false, ExitCode::done};
   } catch (const CLI::CallForHelp&) {
     return {nullptr, sub != nullptr ? sub->help("trainwatt") : app.help(), false, ExitCode::done};
   } catch (const CLI::ExtrasError&) {

@@ -14,6 +14,7 @@
 
 #include "core/files.hpp"
 #include "core/text.hpp"
+#include "core/version.hpp"
 #include "mlperf/result_log.hpp"
 #include "power/meter.hpp"
 #include "run/benchmark.hpp"
@@ -62,7 +63,7 @@ std::string notice() {
   return fmt::format(
       "SIMULATED. TrainWatt {} computed these files; no machine ran. They are no MLPerf results, were not verified by\n"
       "MLCommons, and must not be submitted or quoted as MLPerf results.\n",
-      TW_VERSION);
+      version());
 }
 
 // Holds the folder against other writers, as long as it lives; no file is left in it.
@@ -114,7 +115,7 @@ std::string system_json(const Scenario& s) {
   j["hw_notes"] = "simulated; no machine ran";
   j["framework"] = kSimulatedOrg;
   j["framework_name"] = "";
-  j["other_software_stack"] = {{"trainwatt", TW_VERSION}};
+  j["other_software_stack"] = {{"trainwatt", version()}};
   j["operating_system"] = "";
   j["sw_notes"] = "simulated; not verified by MLCommons";
   return j.dump(2) + "\n";

@@ -11,6 +11,7 @@
 
 #include "core/csv_field.hpp"
 #include "core/text.hpp"
+#include "core/version.hpp"
 #include "report/numbers.hpp"
 
 namespace tw::mlperf {
@@ -267,7 +268,7 @@ std::string import_table(const Import& import) {
 
 std::string import_json(const Import& import, const std::string& comparison) {
   json out = {
-      {"trainwatt", TW_VERSION}, {"files", import.files}, {"benchmarks", json::array()}, {"findings", json::array()}};
+      {"trainwatt", version()}, {"files", import.files}, {"benchmarks", json::array()}, {"findings", json::array()}};
   for (const ImportedBenchmark& b : import.benchmarks) out["benchmarks"].push_back(benchmark_json(b));
   for (const LogFinding& f : import.findings)
     out["findings"].push_back(

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "core/files.hpp"
+#include "core/version.hpp"
 #include "report/study_figures.hpp"
 
 namespace tw::report {
@@ -15,7 +16,7 @@ using json = nlohmann::ordered_json;
 json head(const Reproduction& how) {
   std::vector<std::string> words;
   for (const std::string& word : how.command) words.push_back(portable_path(word));
-  return {{"trainwatt", TW_VERSION},
+  return {{"trainwatt", version()},
           {"command", command_text(words)},
           {"seed", how.seed},
           {"runs", how.runs},

@@ -8,6 +8,7 @@
 #include "core/csv_field.hpp"
 #include "core/files.hpp"
 #include "core/units.hpp"
+#include "core/version.hpp"
 #include "report/numbers.hpp"
 #include "report/plan_report.hpp"
 #include "report/report_page.hpp"
@@ -17,7 +18,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-struct Point {
+struct PlanPoint {
   double bytes = 0, time_s = 0;
   int kind = 0;  // 0: nothing is smaller and faster, 1: simulated, 2: larger than memory, time estimated
   std::string label;
@@ -26,7 +27,7 @@ struct Point {
 }  // namespace
 
 Figures plan_figure(const std::string& folder, const PlanSearch& s, const std::string& scenario) {
-  std::vector<Point> points;
+  std::vector<PlanPoint> points;
   bool same_batch = true;
   const int gbs = s.answers.empty() ? 0 : s.answers.front().candidate.plan.gbs;
   const auto see = [&](const PlanCandidate& c) { same_batch = same_batch && c.plan.gbs == gbs; };
@@ -40,13 +41,14 @@ Figures plan_figure(const std::string& folder, const PlanSearch& s, const std::s
   for (size_t i = 0; i < std::min<size_t>(100, s.too_large.size()); ++i)
     add(s.too_large[i], s.too_large[i].step_s * s.least_ratio, 2);
   if (points.size() < 2) return {};
-  std::sort(points.begin(), points.end(),
-            [](const Point& a, const Point& b) { return std::pair(a.bytes, a.time_s) < std::pair(b.bytes, b.time_s); });
+  std::sort(points.begin(), points.end(), [](const PlanPoint& a, const PlanPoint& b) {
+    return std::pair(a.bytes, a.time_s) < std::pair(b.bytes, b.time_s);
+  });
   double fastest = 1e300;
-  for (Point& p : points)
+  for (PlanPoint& p : points)
     if (p.kind == 1 && p.time_s < fastest) p.kind = 0, fastest = p.time_s;
   std::string data = "memory_bytes,time_s,kind,plan\n";
-  for (const Point& p : points) data += fmt::format("{},{},{},{}\n", p.bytes, p.time_s, p.kind, csv_field(p.label));
+  for (const PlanPoint& p : points) data += fmt::format("{},{},{},{}\n", p.bytes, p.time_s, p.kind, csv_field(p.label));
   const std::string stem = (std::filesystem::path(folder) / "plan-search").string();
   write_file(stem + ".csv", data);
   const double capacity = s.answers.empty() ? 0 : s.answers.front().result.memory.capacity_bytes.value_or(0);
@@ -89,7 +91,7 @@ std::string plan_page(const std::string& folder, const json& search) {
   const std::string said =
       std::filesystem::exists(text, ignored) ? "<pre>" + html_text(read_file(text)) + "</pre>\n" : "";
   const std::string drawn = figures_html(folder, {{"plan-search", name + ": plans by memory of a GPU and time"}});
-  return html_page(name + ": plans", "TrainWatt " TW_VERSION ": plans found, the best first",
+  return html_page(name + ": plans", fmt::format("TrainWatt {}: plans found, the best first", version()),
                    sections_html({{"plans", "Plans", "", table},
                                   {"figures", "Figures", "", drawn},
                                   {"search", "Search", "What was looked at, and what binds", said}}));

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string stem_of(const std::string& folder, const char* kind, const Result& r) {
+std::string step_stem(const std::string& folder, const char* kind, const Result& r) {
   return (fs::path(folder) / fmt::format("{}-{}", kind, file_name_of(r.scenario))).string();
 }
 
@@ -33,7 +33,7 @@ std::string memory_row(const StepMemory& m, size_t i) {
 }
 
 // Moments worth drawing: no more than twice so many, with what each stretch of the step holds at most and at least.
-std::vector<size_t> drawn(const StepMemory& m) {
+std::vector<size_t> drawn_moments(const StepMemory& m) {
   constexpr size_t kStretches = 400;
   std::vector<size_t> kept;
   const size_t all = m.at_s.size();
@@ -72,8 +72,8 @@ Figures memory_figure(const std::string& folder, const Result& r) {
   const StepMemory& m = r.step_detail.memory;
   if (m.at_s.size() < 3) return {};
   std::string data = memory_header();
-  for (const size_t i : drawn(m)) data += memory_row(m, i);
-  const std::string stem = stem_of(folder, "memory", r);
+  for (const size_t i : drawn_moments(m)) data += memory_row(m, i);
+  const std::string stem = step_stem(folder, "memory", r);
   write_file(stem + ".csv", data);
   return {{{"memory.gp",
             stem,
@@ -107,7 +107,7 @@ Figures roofline_figure(const std::string& folder, const Scenario& s, const Resu
     data += fmt::format("{},{},{},{},{},{}\n", k->flops / k->bytes, k->flops / k->time_s, k->time_s / all_s,
                         k->backward ? 1 : 0, room ? name : "", name);
   }
-  const std::string stem = stem_of(folder, "roofline", r);
+  const std::string stem = step_stem(folder, "roofline", r);
   write_file(stem + ".csv", data);
   const Accelerator& a = s.cluster.node.accelerator;
   return {{{"roofline.gp",
@@ -123,7 +123,7 @@ Figures link_load_figure(const std::string& folder, const Result& r) {
   std::string data = "class,links,capacity_Bps,busiest_Bps,mean_Bps\n";
   for (const TierLoad& t : tiers)
     data += fmt::format("{},{},{},{},{}\n", csv_field(t.tier), t.links, t.capacity_Bps, t.busiest_Bps, t.mean_Bps);
-  const std::string stem = stem_of(folder, "link-load", r);
+  const std::string stem = step_stem(folder, "link-load", r);
   write_file(stem + ".csv", data);
   return {{{"link_load.gp",
             stem,

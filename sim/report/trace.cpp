@@ -10,6 +10,7 @@
 #include <set>
 
 #include "core/codec.hpp"
+#include "core/version.hpp"
 
 namespace tw::report {
 namespace {
@@ -160,7 +161,7 @@ std::string chrome_trace(const std::string& scenario, double step_s, std::vector
   const json all = {
       {"traceEvents", events},
       {"displayTimeUnit", "ms"},
-      {"otherData", {{"scenario", scenario}, {"step_s", step_s}, {"detail", drawn}, {"trainwatt", TW_VERSION}}}};
+      {"otherData", {{"scenario", scenario}, {"step_s", step_s}, {"detail", drawn}, {"trainwatt", version()}}}};
   return all.dump() + "\n";
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/outputs.hpp"
 #include "core/random.hpp"
+#include "core/version.hpp"
 #include "study/hall_study.hpp"
 
 namespace tw {
@@ -126,7 +127,7 @@ void HallGridView::describe(Outputs<HallGridView>& d) {
 
 void HallAnswer::describe(Outputs<HallAnswer>& d) {
   d.computed(
-      "trainwatt", [](const HallAnswer&) { return std::string(TW_VERSION); }, "", "version");
+      "trainwatt", [](const HallAnswer&) { return std::string(version()); }, "", "version");
   d.output("hall", &HallAnswer::hall, "", "name");
   d.output("inputs_sha256", &HallAnswer::inputs_sha256, "", "of the effective inputs, without the scenarios");
   d.output("currency", &HallAnswer::currency, "", "of all money; null without a price").null_if_empty();

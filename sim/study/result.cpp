@@ -1,6 +1,7 @@
 #include "study/result.hpp"
 
 #include "core/outputs.hpp"
+#include "core/version.hpp"
 #include "power/network_rule.hpp"
 
 namespace tw {
@@ -284,7 +285,7 @@ void GridResult::describe(Outputs<GridResult>& d) {
 
 void Result::describe(Outputs<Result>& d) {
   d.computed(
-      "trainwatt", [](const Result&) { return std::string(TW_VERSION); }, "", "version of the program");
+      "trainwatt", [](const Result&) { return std::string(version()); }, "", "version of the program");
   d.output("scenario", &Result::scenario, "", "name of the scenario");
   d.carried("error", &Result::error, "", "why the scenario failed; then there are no other keys but scenario");
   d.output("seed", &Result::seed, "1", "seed of all random draws");

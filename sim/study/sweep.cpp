@@ -11,6 +11,7 @@
 #include "core/document.hpp"
 #include "core/files.hpp"
 #include "core/pointer.hpp"
+#include "core/version.hpp"
 #include "study/hall_study.hpp"
 #include "study/scenario.hpp"
 
@@ -186,7 +187,7 @@ void add_parts(LoadedStudy& loaded, const ReadContext& root) {
 void add_identity(LoadedStudy& loaded, const std::string& scenario_inputs) {
   const Study& s = loaded.study;
   auto& id = loaded.identity;
-  id["trainwatt"] = TW_VERSION;
+  id["trainwatt"] = version();
   id["scenario"] = scenario_inputs;
   id["seed"] = std::to_string(s.seed), id["runs"] = std::to_string(s.runs), id["level"] = std::to_string(s.level);
   id["seeds"] = json(s.seeds).dump(), id["where"] = json(s.where).dump();

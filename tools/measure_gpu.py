@@ -61,6 +61,8 @@ COLUMNS = {
     "few_rows": "gpu,m,n,k,bf16_s,fp8_e4m3_s",
     "grouped": "gpu,experts,rows_each,n,k,form,seconds,loop_s",
     "permutation": "gpu,op,tokens,hidden,experts,top_k,bytes_read_plus_written,seconds,kernels,host_s",
+    "expert_biases": "gpu,op,way,rows,hidden,inner,experts,seconds,kernels,host_s",
+    "attention_windows": "gpu,batch,heads,seq,head_dim,window,fwd_s,bwd_s",
     "attention_long": "gpu,backend,heads,seq,head_dim,fwd_s,bwd_s",
     "send_recv": "gpu,ranks,case,bytes,seconds,host_s",
     "train_steps": "id,gpu,gpus,parallel,tp,pp,vp,dp,schedule,layers,hidden,heads,kv_heads,ffn,seq,micro_batch,microbatches,"
@@ -1753,6 +1755,82 @@ def section_experts(ctx):
                     host_s=ctx.attempt(name + " host", host_time, call, 50))
 
 
+def bias_calls(rows, hidden, inner, experts):
+    """{name: (forward, backward)} of experts that carry biases, as eager kernels: what stands around the grouped products.
+
+    The gated activation clamps its two halves and joins them before the fused product with the gates (FP32, one a row); the
+    bias of the down product is scaled by the gates and added expert by expert, in FP32."""
+    split = [rows // experts] * experts
+    up = rand(rows, 2 * inner).requires_grad_()
+    gates = rand(rows, 1).float().requires_grad_()
+    down = rand(rows, hidden).requires_grad_()
+    biases = [rand(hidden).requires_grad_() for _ in range(experts)]
+
+    def clamped():
+        gate, linear = up.chunk(2, -1)
+        return torch.cat((gate.clamp(max=7.0), linear.clamp(min=-7.0, max=7.0)), -1)
+
+    def biased():
+        parts = [t + b * p for t, b, p in zip(down.split(split), biases, gates.split(split))]
+        return torch.cat(parts).to(down.dtype)
+
+    def scaled():
+        gate, linear = up.chunk(2, -1)
+        return (gate * torch.sigmoid(1.702 * gate) * (linear + 1.0) * gates).to(up.dtype)
+
+    def pair(forward, leaves):
+        out = forward()
+        g = torch.randn_like(out)
+        return forward, lambda: torch.autograd.grad(out, leaves, g, retain_graph=True)
+
+    return {"clamp_halves": pair(clamped, [up]), "down_bias": pair(biased, [down, gates, *biases]),
+            "gated_unfused": pair(scaled, [up, gates])}
+
+
+def section_expert_biases(ctx):
+    """What biases and clamps of experts cost beside the grouped products: kernels, device and host time."""
+    shapes = [(4096, 2880, 2880, 4)] if ctx.cfg["quick"] else [
+        (rows, 2880, 2880, experts) for rows, experts in ((16384, 2), (16384, 16), (65536, 2), (65536, 16))] + [(32768, 2048, 768, 16)]
+    ctx.plan(len(shapes))
+    for rows, hidden, inner, experts in shapes:
+        if not ctx.item(f"{rows} rows, {experts} experts"):
+            continue
+        for name, calls in (ctx.attempt("biases", bias_calls, rows, hidden, inner, experts) or {}).items():
+            for way, call in zip(("forward", "backward"), calls):
+                label = f"{name} {way} {rows} {experts}"
+                ctx.row("expert_biases", op=name, way=way, rows=rows, hidden=hidden, inner=inner, experts=experts,
+                        seconds=ctx.attempt(label, ctx.bench, call), kernels=ctx.attempt(label + " kernels", kernel_count, call),
+                        host_s=ctx.attempt(label + " host", host_time, call, 20))
+
+
+def window_pair(batch, heads, seq, dim, window):
+    """(forward, backward) of FlashAttention 2 with a causal window of `window` tokens."""
+    def make():
+        return torch.randn(batch, seq, heads, dim, device="cuda", dtype=torch.bfloat16)
+    q, k, v, g = make(), make(), make(), make()
+    how = {"window_size_left": window - 1, "window_size_right": 0} if window else {}
+    fwd, bwd = torch.ops.aten._flash_attention_forward, torch.ops.aten._flash_attention_backward
+    def forward():
+        return fwd(q, k, v, None, None, seq, seq, 0.0, True, False, **how)
+    out = forward()
+    return forward, lambda: bwd(g, q, k, v, out[0], out[1], None, None, seq, seq, 0.0, True, out[2], out[3], **how)
+
+
+def section_attention_windows(ctx):
+    """Causal windows of FlashAttention 2, forward and backward, against the whole sequence (window 0)."""
+    shapes = [(1, 16, 4096, 64, w) for w in (0, 128)] if ctx.cfg["quick"] else [
+        (b, h, s, d, w) for b, h, s, d in ((1, 64, 4096, 64), (1, 64, 8192, 64), (1, 32, 8192, 128), (4, 64, 4096, 64)) for w in (0, 128, 512, 1024, 4096)]
+    ctx.plan(len(shapes))
+    for batch, heads, seq, dim, window in shapes:
+        if not ctx.item(f"{batch} x {heads} x {seq} x {dim}, window {window}"):
+            continue
+        label = f"window {batch} x {heads} x {seq} x {dim} {window}"
+        pair = ctx.attempt(label, window_pair, batch, heads, seq, dim, window)
+        ctx.row("attention_windows", batch=batch, heads=heads, seq=seq, head_dim=dim, window=window,
+                fwd_s=pair and ctx.attempt(label + " forward", ctx.bench, pair[0]),
+                bwd_s=pair and ctx.attempt(label + " backward", ctx.bench, pair[1]))
+
+
 def section_attention_long(ctx):
     shapes = [(8, 32768, 128)] if ctx.cfg["quick"] else [
         (h, s, d) for h, s, d in ((8, 32768, 128), (4, 65536, 128), (2, 131072, 128), (16, 32768, 128), (8, 32768, 64), (2, 131072, 64), (4, 131072, 128))]
@@ -1820,6 +1898,8 @@ SECTIONS = {  # name: (function, runs on one GPU, runs on several, its own NCCL 
     "collectives": (section_collectives, False, True, True, ["collectives", "collectives_graph"]),
     "few_rows": (section_few_rows, True, False, False, ["few_rows"]),
     "experts": (section_experts, True, False, False, ["grouped", "permutation"]),
+    "expert_biases": (section_expert_biases, True, False, False, ["expert_biases"]),
+    "attention_windows": (section_attention_windows, True, False, False, ["attention_windows"]),
     "attention_long": (section_attention_long, True, False, False, ["attention_long"]),
     "send_recv": (section_send_recv, False, True, True, ["send_recv"]),
     "interference": (section_interference, False, True, True, ["interference", "interference_tp"]),

@@ -68,10 +68,10 @@ ExitCode run(const Command& command, Console console) {
 
 }  // namespace
 
-int application(const std::vector<std::string>& arguments) {
+int application(const std::vector<std::string>& arguments, const std::vector<Command>& known) {
   Console console;
   try {
-    const Parsed parsed = parse(commands(), arguments);
+    const Parsed parsed = parse(known, arguments);
     if (parsed.command != nullptr) return static_cast<int>(run(*parsed.command, console));
     std::fputs(parsed.text.c_str(), parsed.to_stderr ? stderr : stdout);
     return static_cast<int>(flushed(console, parsed.code));

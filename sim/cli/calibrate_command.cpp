@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Arguments {
+struct CalibrateArguments {
   std::vector<std::string> labs;
   std::string gpu, datasheet, transfer, output, nccl_tests, cluster;
 };
@@ -96,7 +96,7 @@ std::string report(const Accelerator& a, const std::vector<PowerRow>& power) {
   return out;
 }
 
-ExitCode run(const Arguments& a, Console& console) {
+ExitCode run(const CalibrateArguments& a, Console& console) {
   Faults& faults = console.faults;
   if (!a.nccl_tests.empty()) return calibrate_links({a.nccl_tests, a.cluster, a.output}, console);
   if (a.datasheet.empty())
@@ -151,7 +151,7 @@ ExitCode run(const Arguments& a, Console& console) {
 }  // namespace
 
 Command calibrate_command() {
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<CalibrateArguments>();
   return {
       "calibrate",
       "Fits a profile to measurements: an accelerator's kernels, a cluster's links",

@@ -11,12 +11,12 @@
 namespace tw::cli {
 namespace {
 
-struct Arguments {
+struct CheckArguments {
   std::vector<std::string> files, set;
   bool explain = false, quiet = false;
 };
 
-ExitCode run(const Arguments& a, Console& console) {
+ExitCode run(const CheckArguments& a, Console& console) {
   Faults& faults = console.faults;
   std::vector<std::string> good;
   for (const std::string& file : a.files) {
@@ -39,7 +39,7 @@ ExitCode run(const Arguments& a, Console& console) {
 }  // namespace
 
 Command check_command() {
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<CheckArguments>();
   return {
       "check",
       "Checks scenarios and everything they draw in, or results of run --json; simulates nothing",

@@ -20,7 +20,7 @@ namespace {
 
 using network::Operation;
 
-struct Arguments {
+struct CollectiveArguments {
   std::string cluster, json, output;
   Operation operation = Operation::all_reduce;
   network::CollectiveOptions options;
@@ -51,7 +51,7 @@ constexpr int kMostMessageRanks = 256;
 
 // Replaces the times by those of the engine: level 2 sends each collective as one load over all its links, level 3
 // every message. One engine a process.
-ExitCode simulate(const Arguments& a, const Fabric& fabric, const network::CollectiveOptions& options,
+ExitCode simulate(const CollectiveArguments& a, const Fabric& fabric, const network::CollectiveOptions& options,
                   const std::vector<network::Rank>& ranks, std::vector<network::CollectiveCost>& costs,
                   Console& console) {
   ChildOptions children;
@@ -79,12 +79,13 @@ ExitCode simulate(const Arguments& a, const Fabric& fabric, const network::Colle
   return code;
 }
 
-ExitCode run(const Arguments& a, Console& console) {
+ExitCode run(const CollectiveArguments& a, Console& console) {
   Faults& faults = console.faults;
   network::CollectiveOptions options = a.options;
   const auto known = network::algorithm_names(*options.known);
   if (std::find(known.begin(), known.end(), options.algorithm) == known.end())
-    faults.add({"--algorithm", "", fmt::format("unknown choice \"{}\"", options.algorithm), suggest(options.algorithm, known)});
+    faults.add({"--algorithm", "", fmt::format("unknown choice \"{}\"", options.algorithm),
+                suggest(options.algorithm, known)});
   options.nvls = options.nvls || options.algorithm == "nvls";
   options.sharp = options.sharp || options.algorithm == "sharp";
   CollectiveLibrary library;
@@ -121,7 +122,7 @@ ExitCode run(const Arguments& a, Console& console) {
                                      : report::collectives_json(costs, a.level));
   if (a.json != "-")
     console.result(a.sizes.size() == 1 ? report::collective_text(costs.front())
-                                      : report::collectives_table(cluster.name, costs));
+                                       : report::collectives_table(cluster.name, costs));
   if (options.explain && a.json != "-")
     for (const network::CollectiveCost& c : costs) console.result(report::choice_text(c));
   return ExitCode::done;
@@ -130,7 +131,7 @@ ExitCode run(const Arguments& a, Console& console) {
 }  // namespace
 
 Command collective_command() {
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<CollectiveArguments>();
   const auto size = [a](const std::string& word) {
     std::optional<double> bytes;
     std::string problem = quantity<Bytes>(bytes)(word);
@@ -156,7 +157,8 @@ Command collective_command() {
        option("--algorithm", "NAME", "auto (default), ring, tree, hierarchical, nvls, sharp or direct",
               &a->options.algorithm),
        option("--protocol", "NAME", "auto (default), ll, ll128 or simple", choice(a->options.protocol)),
-       option("--library", "FILE", "tuning tables of a library (default: models/collectives/nccl-2.27.json)", &a->library),
+       option("--library", "FILE", "tuning tables of a library (default: models/collectives/nccl-2.27.json)",
+              &a->library),
        flag("--explain", "say what was considered, and why the algorithm was chosen", &a->options.explain),
        flag("--nvls", "reduction in the NVLink switches may be used", &a->options.nvls),
        flag("--sharp", "reduction in the network switches may be used", &a->options.sharp),

@@ -58,7 +58,8 @@ struct Parsed {
 // Reads the command line (without the program's name) into the targets of the command's options.
 Parsed parse(const std::vector<Command>& known, const std::vector<std::string>& arguments);
 
-// The whole program but its signal handling; returns the exit code. Never throws.
-int application(const std::vector<std::string>& arguments);
+// The whole program but its signal handling; returns the exit code. Never throws. What one call's options were told
+// stays in the commands: a second call needs new ones.
+int application(const std::vector<std::string>& arguments, const std::vector<Command>& known = commands());
 
 }  // namespace tw::cli

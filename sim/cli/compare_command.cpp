@@ -16,7 +16,7 @@
 namespace tw::cli {
 namespace {
 
-struct Arguments {
+struct CompareArguments {
   std::vector<std::string> files;
   std::string json, output;
   int jobs = 0;
@@ -24,7 +24,7 @@ struct Arguments {
   double offset_s = 0;
 };
 
-ExitCode run(const Arguments& a, Console& console) {
+ExitCode run(const CompareArguments& a, Console& console) {
   Faults& faults = console.faults;
   if (a.files.size() < 2) faults.add({"compare", "", "one file has nothing to be compared with", "two or more files"});
   std::vector<Comparand> all;
@@ -84,7 +84,7 @@ ExitCode run(const Arguments& a, Console& console) {
 }  // namespace
 
 Command compare_command() {
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<CompareArguments>();
   return {
       "compare",
       "Shows what differs between runs: inputs, outputs, and the parts of the step that explain it",

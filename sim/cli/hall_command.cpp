@@ -12,7 +12,7 @@
 namespace tw::cli {
 namespace {
 
-struct Arguments {
+struct HallArguments {
   std::string hall, output, json;
   std::vector<std::string> set;
   uint64_t seed = 1;
@@ -20,7 +20,7 @@ struct Arguments {
   bool quiet = false;
 };
 
-ExitCode run(const Arguments& a, Console& console) {
+ExitCode run(const HallArguments& a, Console& console) {
   const LoadedHall loaded = load_hall(a.hall, a.set, console.faults);
   console.faults.throw_if_any();
   HallAnswer answer;
@@ -45,7 +45,7 @@ ExitCode run(const Arguments& a, Console& console) {
 }  // namespace
 
 Command hall_command() {
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<HallArguments>();
   return {"hall",
           "Runs many jobs in one hall, on one clock: waits, caps, power over time, energy, carbon and cost of each",
           "  trainwatt hall scenarios/halls/smc-week.json -o out\n"

@@ -17,12 +17,12 @@
 namespace tw::cli {
 namespace {
 
-struct Arguments {
+struct ImportArguments {
   std::string folder, system, benchmark, output, json, csv, compare, profile;
   bool quiet = false;
 };
 
-Import read(const Arguments& a, const Console& console) {
+Import read(const ImportArguments& a, const Console& console) {
   Progress progress(console, "reading");
   return import_submission(
       a.folder,
@@ -66,7 +66,7 @@ std::string base_name(const std::string& scenario, const std::string& profile) {
 }
 
 // Fits the scenario's constants to the runs: what depends on one another settles in a few simulations.
-void write_profile(const Arguments& a, Console& console, const ImportedBenchmark& benchmark) {
+void write_profile(const ImportArguments& a, Console& console, const ImportedBenchmark& benchmark) {
   constexpr int rounds = 3;
   LoadedScenario scenario = scenario_of(a.compare, {});
   std::vector<FittedConstant> constants;
@@ -89,7 +89,7 @@ void write_profile(const Arguments& a, Console& console, const ImportedBenchmark
                mlperf::fitted_scenario(base_name(a.compare, a.profile), scenario.scenario.name + "-fitted", constants));
 }
 
-void write_folder(const Arguments& a, Console& console, const Import& import, const Comparison& comparison,
+void write_folder(const ImportArguments& a, Console& console, const Import& import, const Comparison& comparison,
                   const std::string& table, const std::string& json) {
   namespace fs = std::filesystem;
   const auto in_folder = [&](const char* name) { return (fs::path(a.output) / name).string(); };
@@ -108,7 +108,7 @@ void write_folder(const Arguments& a, Console& console, const Import& import, co
   for (const std::string& note : notes) console.message(note);
 }
 
-ExitCode run(const Arguments& a, Console& console) {
+ExitCode run(const ImportArguments& a, Console& console) {
   Faults& faults = console.faults;
   if (!a.profile.empty() && a.compare.empty())
     faults.add({"--profile", "", "needs a scenario whose constants it fits", "--compare SCENARIO"});
@@ -145,7 +145,7 @@ ExitCode run(const Arguments& a, Console& console) {
 }  // namespace
 
 Command import_command() {
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<ImportArguments>();
   return {
       "import",
       "Reads MLPerf Training results: runs, scores, energies and what is wrong with the data",

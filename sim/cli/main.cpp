@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -22,10 +23,21 @@ extern "C" void interrupted(int) {
   ::_exit(static_cast<int>(tw::ExitCode::interrupted));
 }
 
+// A file that is opened may not take the number of a stream that the caller closed: it would get what is meant for it.
+// What stands in for an output cannot be written, so that it is said.
+void hold_standard_streams() {
+  for (int fd = 0; fd <= STDERR_FILENO; ++fd)
+    if (::fcntl(fd, F_GETFD) < 0) {
+      const int opened = ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+      (void)opened;  // the lowest number that is free: this one
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   main_process = ::getpid();
+  hold_standard_streams();
   struct sigaction action {};
   action.sa_handler = interrupted;
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {

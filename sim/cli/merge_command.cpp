@@ -13,13 +13,13 @@
 namespace tw::cli {
 namespace {
 
-struct Arguments {
+struct MergeArguments {
   std::vector<std::string> folders;
   std::string output;
   bool overwrite = false, quiet = false;
 };
 
-ExitCode run(const Arguments& a, Console& console) {
+ExitCode run(const MergeArguments& a, Console& console) {
   console.faults.throw_if_any();
   const FolderLock lock(a.output);
   const size_t missing = merge_sweeps(a.folders, a.output, a.overwrite);
@@ -38,7 +38,7 @@ ExitCode run(const Arguments& a, Console& console) {
 }  // namespace
 
 Command merge_command() {
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<MergeArguments>();
   return {
       "merge",
       "Joins the shards of a study into one folder",

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Arguments {
+struct PlanArguments {
   std::string scenario, json, save;
   std::vector<std::string> set;
   PlanSearchOptions search;
@@ -38,7 +38,7 @@ std::string use_of(const std::string& scenario, const std::string& file) {
 }
 
 // Numbers of nodes to look at, and whether the cluster has them.
-void check_nodes(const Arguments& a, const Scenario& s, std::vector<int>& nodes, Faults& faults) {
+void check_nodes(const PlanArguments& a, const Scenario& s, std::vector<int>& nodes, Faults& faults) {
   if (a.max_nodes > 0 && nodes.empty()) counts(nodes)(fmt::format("1..{}", a.max_nodes));
   if (a.max_nodes > 0) std::erase_if(nodes, [&](int n) { return n > a.max_nodes; });
   if (a.max_nodes > 0 && nodes.empty())
@@ -48,7 +48,7 @@ void check_nodes(const Arguments& a, const Scenario& s, std::vector<int>& nodes,
       faults.add({"--nodes", "", problem, ""});
 }
 
-ExitCode fit(const Arguments& a, const LoadedScenario& scenario, const PlanSearchOptions& o, Console& console) {
+ExitCode fit(const PlanArguments& a, const LoadedScenario& scenario, const PlanSearchOptions& o, Console& console) {
   HallFit found;
   {
     Progress progress(console, "nodes");
@@ -60,7 +60,7 @@ ExitCode fit(const Arguments& a, const LoadedScenario& scenario, const PlanSearc
   return found.answers.empty() ? ExitCode::does_not_fit : ExitCode::done;
 }
 
-ExitCode run(const Arguments& a, Console& console) {
+ExitCode run(const PlanArguments& a, Console& console) {
   Faults& faults = console.faults;
   PlanSearchOptions o = a.search;
   if (o.objectives.empty()) o.objectives = {PlanObjective::time};
@@ -102,7 +102,7 @@ ExitCode run(const Arguments& a, Console& console) {
 }  // namespace
 
 Command plan_command() {
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<PlanArguments>();
   PlanSpace& space = a->search.space;
   PlanLimits& limits = a->search.limits;
   return {

@@ -15,14 +15,14 @@
 namespace tw::cli {
 namespace {
 
-struct Arguments {
+struct ReadArguments {
   std::string file, output = "-", svg;
   std::vector<std::string> map;
   foreign::Options options;
 };
 
 // "time=When,watts=Power" to columns.
-void read_map(const Arguments& a, foreign::Options& options, Faults& faults) {
+void read_map(const ReadArguments& a, foreign::Options& options, Faults& faults) {
   for (const std::string& list : a.map)
     for (const std::string& word : words_of(list)) {
       const size_t equals = word.find('=');
@@ -35,7 +35,7 @@ void read_map(const Arguments& a, foreign::Options& options, Faults& faults) {
     }
 }
 
-ExitCode run(const Arguments& a, Console& console) {
+ExitCode run(const ReadArguments& a, Console& console) {
   Faults& faults = console.faults;
   foreign::Options options = a.options;
   read_map(a, options, faults);
@@ -63,7 +63,7 @@ ExitCode run(const Arguments& a, Console& console) {
 }  // namespace
 
 Command read_command() {
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<ReadArguments>();
   const auto place = [a](const std::string& word) {
     a->options.place = word;
     return word == "node" || word == "gpu" ? std::string() : choice_problem(word, {"node", "gpu"});

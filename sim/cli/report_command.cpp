@@ -10,11 +10,11 @@
 namespace tw::cli {
 namespace {
 
-struct Arguments {
+struct ReportArguments {
   std::string folder, output;
 };
 
-ExitCode run(const Arguments& a, Console& console) {
+ExitCode run(const ReportArguments& a, Console& console) {
   const std::string target = a.output.empty() ? in_folder(a.folder, "report.html") : a.output;
   check_output_file("-o", target, console.faults);
   console.faults.throw_if_any();
@@ -29,7 +29,7 @@ ExitCode run(const Arguments& a, Console& console) {
 }  // namespace
 
 Command report_command() {
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<ReportArguments>();
   return {"report",
           "Makes one HTML page of a folder that run, sweep, validate or import wrote",
           "  trainwatt run scenarios/smc-llama2-70b-lora-8n.json -o out\n"

@@ -25,7 +25,7 @@
 namespace tw::cli {
 namespace {
 
-struct Arguments {
+struct RunArguments {
   std::vector<std::string> scenarios, set;
   std::string output, json, telemetry, mlperf_logs;
   double telemetry_interval_s = 1;
@@ -35,7 +35,7 @@ struct Arguments {
 };
 
 // The words that simulate the same again.
-report::Reproduction reproduction(const Arguments& a) {
+report::Reproduction reproduction(const RunArguments& a) {
   report::Reproduction how{{"trainwatt", "run"}, a.seed, a.runs, a.level};
   how.command.insert(how.command.end(), a.scenarios.begin(), a.scenarios.end());
   for (const std::string& set : a.set) how.command.insert(how.command.end(), {"--set", set});
@@ -49,7 +49,7 @@ report::Reproduction reproduction(const Arguments& a) {
 // A drawing of more nodes is megabytes of lines that nobody can tell apart.
 constexpr int kMostNodesDrawn = 600;
 
-void write_folder(const Console& console, const Arguments& a, const std::vector<LoadedScenario>& scenarios,
+void write_folder(const Console& console, const RunArguments& a, const std::vector<LoadedScenario>& scenarios,
                   const std::vector<Outcome>& outcomes, const std::string& table) {
   const std::string& folder = a.output;
   write_file(in_folder(folder, "result.json"), report::results_json(outcomes));
@@ -78,7 +78,7 @@ void write_folder(const Console& console, const Arguments& a, const std::vector<
 }
 
 // Readings of every node, bus, rectifier and switch of the runs that succeeded.
-void write_telemetry_of(const Console& console, const Arguments& a, const std::vector<LoadedScenario>& scenarios,
+void write_telemetry_of(const Console& console, const RunArguments& a, const std::vector<LoadedScenario>& scenarios,
                         const std::vector<Outcome>& outcomes) {
   struct Kept {  // what TelemetryRun points to
     PowerRun power;
@@ -106,7 +106,7 @@ void write_telemetry_of(const Console& console, const Arguments& a, const std::v
 }
 
 // Logs of every run of the scenarios that succeeded. Returns the exit code.
-int write_mlperf_logs_of(const Arguments& a, Console& console, const std::vector<LoadedScenario>& scenarios,
+int write_mlperf_logs_of(const RunArguments& a, Console& console, const std::vector<LoadedScenario>& scenarios,
                          const std::vector<Outcome>& outcomes) {
   std::vector<std::vector<Outcome>> further;
   {
@@ -134,7 +134,7 @@ int write_mlperf_logs_of(const Arguments& a, Console& console, const std::vector
   return code;
 }
 
-ExitCode run(const Arguments& a, Console& console) {
+ExitCode run(const RunArguments& a, Console& console) {
   Faults& faults = console.faults;
   if (a.level == 3)
     faults.add({"--level", "", "3 (message rounds) is not part of this version yet", "allowed: 1 or 2"});
@@ -187,7 +187,7 @@ ExitCode run(const Arguments& a, Console& console) {
 }  // namespace
 
 Command run_command() {
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<RunArguments>();
   return {
       "run",
       "Simulates scenarios: time, power, energy and carbon of a training run",

@@ -15,7 +15,7 @@
 namespace tw::cli {
 namespace {
 
-struct Arguments {
+struct SchemaArguments {
   std::string kind, output, markdown, manual, completion;
 };
 
@@ -46,7 +46,7 @@ void write_reference(const std::string& folder) {
   write_file(in_folder(folder, "choices.md"), report::choices_markdown());
 }
 
-ExitCode run(const Arguments& a, Console& console) {
+ExitCode run(const SchemaArguments& a, Console& console) {
   const auto schemas = report::schemas();
   Faults& faults = console.faults;
   std::vector<std::string> names;
@@ -71,7 +71,7 @@ ExitCode run(const Arguments& a, Console& console) {
 }  // namespace
 
 Command schema_command() {
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<SchemaArguments>();
   return {
       "schema",
       "Prints the JSON Schema of an input kind, or lists the kinds",

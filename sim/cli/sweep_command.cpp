@@ -2,12 +2,14 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 
 #include "cli/command.hpp"
 #include "cli/outputs.hpp"
 #include "cli/progress.hpp"
 #include "cli/sweep_outputs.hpp"
 #include "core/files.hpp"
+#include "report/hall_report.hpp"
 #include "report/inputs_json.hpp"
 #include "report/result_json.hpp"
 #include "report/sweep_report.hpp"
@@ -16,7 +18,7 @@
 namespace tw::cli {
 namespace {
 
-struct Arguments {
+struct SweepArguments {
   std::string study, output, shard;
   std::vector<std::string> set;
   int jobs = 0;
@@ -35,7 +37,7 @@ void tell(const Console& console, const SweepTotals& t) {
         fmt::format("{} points failed; their rows in sweep.csv say why, --resume tries them again", t.broken));
 }
 
-ExitCode run(const Arguments& a, Console& console) {
+ExitCode run(const SweepArguments& a, Console& console) {
   Faults& faults = console.faults;
   SweepOptions options;
   if (!a.shard.empty()) parse_shard(a.shard, options.shard, options.shards, faults);
@@ -46,6 +48,7 @@ ExitCode run(const Arguments& a, Console& console) {
   options.deadline_s = kDeadline_s;
   options.resume = a.resume, options.overwrite = a.overwrite;
   options.to_json = report::point_json;
+  options.hall_json = report::hall_json;
   options.snapshot = [&](const SweepStore& store) {
     write_file(in_folder(a.output, "sweep.csv"), report::sweep_csv(report::sweep_table_of(store)));
   };
@@ -59,9 +62,9 @@ ExitCode run(const Arguments& a, Console& console) {
   report::Reproduction how{{"trainwatt", "sweep", a.study}, loaded.study.seed, loaded.study.runs, loaded.study.level};
   for (const std::string& set : a.set) how.command.insert(how.command.end(), {"--set", set});
   how.command.insert(how.command.end(), {"-o", "out"});
-  write_file(
-      in_folder(a.output, "inputs.json"),
-      report::study_inputs_json(how, loaded, load_scenario(loaded.scenario_file, loaded.study.set, faults, true)));
+  std::optional<LoadedScenario> scenario;
+  if (!loaded.of_hall()) scenario = load_scenario(loaded.scenario_file, loaded.study.set, faults, true);
+  write_file(in_folder(a.output, "inputs.json"), report::study_inputs_json(how, loaded, scenario));
   write_sweep_outputs(console, a.output);
   tell(console, totals);
   return static_cast<ExitCode>(totals.code);
@@ -70,7 +73,7 @@ ExitCode run(const Arguments& a, Console& console) {
 }  // namespace
 
 Command sweep_command() {
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<SweepArguments>();
   return {
       "sweep",
       "Simulates a study: one scenario with many values of some of its inputs",

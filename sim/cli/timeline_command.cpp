@@ -15,7 +15,7 @@
 namespace tw::cli {
 namespace {
 
-struct Arguments {
+struct TimelineArguments {
   std::string scenario, output;
   std::vector<std::string> set;
 };
@@ -37,7 +37,7 @@ std::string trace_of(const Scenario& s) {
   return report::chrome_trace(s.name, model.quiet.time_s, model.spans, detail);
 }
 
-ExitCode run(const Arguments& a, Console& console) {
+ExitCode run(const TimelineArguments& a, Console& console) {
   const LoadedScenario loaded = load_scenario(a.scenario, a.set, console.faults);
   console.faults.throw_if_any();
   const ChildResult trace = in_child([&] { return trace_of(loaded.scenario); }, kDeadline_s);
@@ -52,7 +52,7 @@ ExitCode run(const Arguments& a, Console& console) {
 }  // namespace
 
 Command timeline_command() {
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<TimelineArguments>();
   return {
       "timeline",
       "Writes one training step as a trace for chrome://tracing or Perfetto: visits, kernels, exchanges, watts",

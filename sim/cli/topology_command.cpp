@@ -9,12 +9,12 @@
 namespace tw::cli {
 namespace {
 
-struct Arguments {
+struct TopologyArguments {
   std::string cluster, dot, svg, json;
   std::vector<std::string> set, route;
 };
 
-ExitCode run(const Arguments& a, Console& console) {
+ExitCode run(const TopologyArguments& a, Console& console) {
   const Cluster cluster = load_cluster(a.cluster, a.set, console.faults);
   console.faults.throw_if_any();
   const Fabric fabric = build_fabric(cluster);
@@ -33,7 +33,7 @@ ExitCode run(const Arguments& a, Console& console) {
 }  // namespace
 
 Command topology_command() {
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<TopologyArguments>();
   return {"topology",
           "Shows a cluster: switches, ports, oversubscription, bisection, routes, drawings",
           "  trainwatt topology topologies/smc-h100.json\n"

@@ -17,7 +17,7 @@
 namespace tw::cli {
 namespace {
 
-struct Arguments {
+struct ValidateArguments {
   std::vector<std::string> suites;
   std::string output, json, markdown, gaps, residuals;
   uint64_t seed = 1;
@@ -25,7 +25,7 @@ struct Arguments {
   bool quiet = false;
 };
 
-ExitCode run(const Arguments& a, Console& console) {
+ExitCode run(const ValidateArguments& a, Console& console) {
   console.faults.throw_if_any();
   std::vector<SuiteOutcome> suites;
   {
@@ -71,7 +71,7 @@ ExitCode run(const Arguments& a, Console& console) {
 }  // namespace
 
 Command validate_command() {
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<ValidateArguments>();
   return {
       "validate",
       "Holds predictions against measured rows, suite by suite",

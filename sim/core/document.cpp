@@ -1,8 +1,10 @@
 #include "core/document.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -58,13 +60,31 @@ std::string Document::canonical() const {
 
 namespace {
 
-std::optional<std::string> read_input(const std::string& path, Faults& faults) {
+// What a file holds; null when faults were added. Files that many inputs draw in are parsed once, as long as they stay
+// as they are: the points of a sweep, the candidates of a plan and the scenarios of a suite share them.
+std::shared_ptr<const json> parsed_file(const std::string& path, Faults& faults) {
+  struct Kept {
+    struct stat seen {};
+    std::shared_ptr<const json> tree;
+  };
+  static std::map<std::string, Kept> known;
+  constexpr size_t most = 512;
+  Kept now;
+  const bool file = ::stat(path.c_str(), &now.seen) == 0 && S_ISREG(now.seen.st_mode);
+  const auto same = [&](const struct stat& s) {
+    return s.st_ino == now.seen.st_ino && s.st_dev == now.seen.st_dev && s.st_size == now.seen.st_size &&
+           s.st_mtim.tv_sec == now.seen.st_mtim.tv_sec && s.st_mtim.tv_nsec == now.seen.st_mtim.tv_nsec;
+  };
+  if (const auto found = known.find(path); file && found != known.end() && same(found->second.seen))
+    return found->second.tree;
   try {
-    return read_file(path);
+    now.tree = parse_strict_json(read_file(path), path, faults);
   } catch (const InputError& error) {
     for (const Fault& fault : error.faults()) faults.add(fault);
-    return std::nullopt;
   }
+  if (!file || !now.tree) return now.tree;
+  if (known.size() >= most) known.clear();
+  return (known[path] = now).tree;
 }
 
 // The declared type of what a pointer names, or null: walks objects, lists and maps of the declaration.
@@ -89,13 +109,22 @@ class Composer {
  public:
   Composer(Document& document, Faults& faults) : document_(document), faults_(faults) {}
 
-  void load_root(const std::string& text, const std::string& name, const ObjectInfo& info) {
-    auto parsed = parse_strict_json(text, name, faults_);
-    if (!parsed) {
+  static Document composed(const json* parsed, const std::string& name, const ObjectInfo& info,
+                           const std::vector<std::string>& overrides, Faults& faults) {
+    Document document;
+    Composer composer(document, faults);
+    composer.load_root(parsed, name, info);
+    if (document.readable_)
+      for (const std::string& o : overrides) composer.apply_override(o, info);
+    return document;
+  }
+
+  void load_root(const json* parsed, const std::string& name, const ObjectInfo& info) {
+    if (parsed == nullptr) {
       document_.readable_ = false;
       return fail();
     }
-    *document_.root_ = std::move(*parsed);
+    *document_.root_ = *parsed;
     document_.origins_[""] = {name, ""};
     compose(*document_.root_, object_type(info), "", {name});
   }
@@ -195,9 +224,11 @@ class Composer {
       }
       if (node.is_object() && node.contains("use")) return compose_over(node, type, pointer, chain);
       if (!node.is_object()) return;
+      const std::vector<std::string> here = chain_at(pointer, chain);
       for (const KeyInfo& key : type.object->keys) {
         const auto found = node.find(key.name);
-        if (found != node.end()) compose(*found, key.type, pointer + "/" + key.name, chain_at(pointer, chain));
+        if (found != node.end() && (found->is_structured() || found->is_string()))
+          compose(*found, key.type, pointer + "/" + key.name, here);
       }
     } else if (type.kind == TypeInfo::Kind::array && node.is_array()) {
       for (size_t i = 0; i < node.size(); ++i)
@@ -257,13 +288,12 @@ class Composer {
                     suggest_file(file));
     if (std::find(chain.begin(), chain.end(), *path) != chain.end() || chain.size() > 16)
       return refuse(fmt::format("\"{}\" draws itself in", file), "");
-    const auto text = read_input(*path, faults_);
-    auto parsed = text ? parse_strict_json(*text, *path, faults_) : nullptr;
+    const auto parsed = parsed_file(*path, faults_);
     if (!parsed) {
       document_.broken_.insert(pointer);
       return fail(), false;
     }
-    node = std::move(*parsed);
+    node = *parsed;
     forget_origins_below(pointer);
     document_.origins_[pointer] = {*path, ""};
     auto deeper = chain;
@@ -302,30 +332,16 @@ class Composer {
 
 Document Document::from_text(const std::string& text, const std::string& name, const ObjectInfo& info,
                              const std::vector<std::string>& overrides, Faults& faults) {
-  Document document;
-  Composer composer(document, faults);
-  composer.load_root(text, name, info);
-  if (document.readable_)
-    for (const std::string& o : overrides) composer.apply_override(o, info);
-  return document;
+  return Composer::composed(parse_strict_json(text, name, faults).get(), name, info, overrides, faults);
 }
 
 Document Document::load(const std::string& file, const ObjectInfo& info, const std::vector<std::string>& overrides,
                         Faults& faults) {
   const auto path = find_input_file(file, "");
-  if (!path) {
+  if (!path)
     faults.add({file, "", fmt::format("there is no such file (for {})", with_article(info.name)), suggest_file(file)});
-    Document document;
-    document.complete_ = document.readable_ = false;
-    return document;
-  }
-  const auto text = read_input(*path, faults);
-  if (!text) {
-    Document document;
-    document.complete_ = document.readable_ = false;
-    return document;
-  }
-  return from_text(*text, *path, info, overrides, faults);
+  return Composer::composed(path ? parsed_file(*path, faults).get() : nullptr, path.value_or(file), info, overrides,
+                            faults);
 }
 
 namespace {

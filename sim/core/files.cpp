@@ -140,6 +140,19 @@ constexpr int kMostLinks = 40;  // that lead to one another
 // What a signal has to remove; a handler may read it at any time.
 std::array<std::atomic<const char*>, 16> partial_files{};
 
+// A partial file, and what SQLite keeps beside one. A handler of a signal may call it.
+void unlink_partial(const char* name) noexcept {
+  ::unlink(name);
+  std::array<char, 4096> beside{};
+  const size_t length = std::strlen(name);
+  for (const char* ending : {"-wal", "-shm", "-journal"}) {
+    if (length + std::strlen(ending) >= beside.size()) return;
+    std::memcpy(beside.data(), name, length);
+    std::memcpy(beside.data() + length, ending, std::strlen(ending) + 1);
+    ::unlink(beside.data());
+  }
+}
+
 [[noreturn]] void refuse_write(const std::string& path, const std::string& why) {
   throw InputError({{path, "", fmt::format("cannot be written ({})", why), ""}});
 }
@@ -148,7 +161,7 @@ std::array<std::atomic<const char*>, 16> partial_files{};
 
 void remove_partial_files() noexcept {
   for (const auto& path : partial_files)
-    if (const char* name = path.load()) ::unlink(name);
+    if (const char* name = path.load()) unlink_partial(name);
 }
 
 OutputFile::OutputFile(const std::string& path) : path_(path) {
@@ -177,7 +190,7 @@ OutputFile::OutputFile(const std::string& path) : path_(path) {
 
 OutputFile::~OutputFile() {
   if (fd_ >= 0) ::close(fd_);
-  if (!committed_ && replaces()) ::unlink(partial_.c_str());
+  if (!committed_ && replaces()) unlink_partial(partial_.c_str());
   for (auto& entry : partial_files)
     if (entry.load() == partial_.c_str()) entry.store(nullptr);
 }

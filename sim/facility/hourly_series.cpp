@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cmath>
 #include <map>
-#include <regex>
 #include <sstream>
 
 #include "core/csv.hpp"
@@ -128,6 +127,21 @@ std::vector<Row> rows_of(const CsvTable& table, const std::string& column, const
   return rows;
 }
 
+// The column of a head such as "time,eur_per_kwh". By hand, since <regex> costs seconds to compile.
+std::string price_column(const std::string& head) {
+  const std::string end = "_per_kwh";
+  const auto small = [](unsigned char c) { return std::islower(c) != 0; };
+  const auto in_word = [&](size_t i) {
+    return i < head.size() && (std::isalnum(static_cast<unsigned char>(head[i])) != 0 || head[i] == '_');
+  };
+  for (size_t at = head.find(end, 3); at != std::string::npos; at = head.find(end, at + 1)) {
+    const auto begin = head.begin() + static_cast<std::ptrdiff_t>(at) - 3;
+    if (std::all_of(begin, begin + 3, small) && !in_word(at - 4) && !in_word(at + end.size()))
+      return head.substr(at - 3, 3 + end.size());
+  }
+  return "usd_per_kwh";
+}
+
 std::string hours(size_t n) {
   return fmt::format("{} hour{}", n, n == 1 ? "" : "s");
 }
@@ -222,10 +236,9 @@ SiteSeries load_site_series(const Site& site, const std::string& named_in, Fault
   }
   if (const auto price = text_of(site.price_series, "price_series")) {
     const std::string head = price->second.substr(0, price->second.find('\n'));
-    std::smatch column;  // such as eur_per_kwh
-    const bool named = std::regex_search(head, column, std::regex("\\b([a-z]{3})_per_kwh\\b"));
-    series.price_per_kwh = read_hourly(price->second, price->first, named ? column.str() : "usd_per_kwh", site, faults);
-    series.currency = named ? column.str(1) : "usd";
+    const std::string column = price_column(head);
+    series.price_per_kwh = read_hourly(price->second, price->first, column, site, faults);
+    series.currency = column.substr(0, 3);
     for (char& c : series.currency) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
     if (!is_currency(series.currency))
       faults.add({price->first, "line 1", fmt::format("\"{}\" is no ISO 4217 currency", series.currency), "usd, eur"});

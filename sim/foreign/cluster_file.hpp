@@ -12,6 +12,9 @@ namespace tw::foreign {
 
 using Json = nlohmann::ordered_json;
 
+// Base of files that say nothing of their nodes.
+inline constexpr const char* kDefaultBase = "topologies/superpod-h100-4096.json";
+
 // The base cluster as its file has it: parts that stand in files of their own stay names of files. Null with a fault.
 Json base_cluster(const std::string& file, Faults& faults);
 

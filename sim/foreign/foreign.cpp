@@ -18,6 +18,10 @@ Reading read_hf_config(const Source& s, const Options&, Faults& faults) {
 
 const Kind hf_config_kind{"config.json of a Hugging Face repository", "a network", is_hf_config, read_hf_config};
 
+// The kinds, each in a file of its own.
+extern const Kind nccl_topology_kind, slurm_topology_kind, astra_network_kind, cables_kind, nccl_tests_kind,
+    prometheus_kind, power_csv_kind;
+
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> table{hf_config_kind,     nccl_topology_kind,  nccl_tests_kind, prometheus_kind,
                                        astra_network_kind, slurm_topology_kind, cables_kind,     power_csv_kind};

@@ -45,8 +45,4 @@ std::string kind_names();
 // The first kind that fits; a fault that names the kinds where none does.
 Reading read_any(const Source& source, const Options& options, Faults& faults);
 
-// The kinds, each in a file of its own.
-extern const Kind hf_config_kind, nccl_topology_kind, slurm_topology_kind, astra_network_kind, cables_kind,
-    nccl_tests_kind, prometheus_kind, power_csv_kind;
-
 }  // namespace tw::foreign

@@ -103,7 +103,7 @@ NcclTest parse_nccl_test(const Source& s, Faults& faults) {
   return test;
 }
 
-const Kind nccl_tests_kind{"output of nccl-tests (for calibrate --nccl-tests)", "link efficiencies", is_nccl_test,
-                           read_nccl_test};
+extern const Kind nccl_tests_kind{"output of nccl-tests (for calibrate --nccl-tests)", "link efficiencies",
+                                  is_nccl_test, read_nccl_test};
 
 }  // namespace tw::foreign

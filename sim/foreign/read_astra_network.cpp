@@ -14,16 +14,11 @@
 namespace tw::foreign {
 namespace {
 
-constexpr const char* kDefaultBase = "topologies/superpod-h100-4096.json";
 const std::vector<std::string> kYamlKeys{"topology", "npus_count", "bandwidth", "latency"};
 const std::vector<std::string> kShapes{"Ring", "FullyConnected", "Switch"};
 
-bool is_json(const Source& s) {
-  return begins_object(s.text);
-}
-
-bool fits(const Source& s) {
-  if (is_json(s)) return contains(s.text, "\"topologies-per-dim\"") || contains(s.text, "\"npus_count\"");
+bool is_astra_network(const Source& s) {
+  if (begins_object(s.text)) return contains(s.text, "\"topologies-per-dim\"") || contains(s.text, "\"npus_count\"");
   for (const Line& line : lines_of(s.text))
     if (starts_with(trimmed(line.text), "npus_count")) return true;
   return false;
@@ -208,7 +203,7 @@ void put_rails(const Source& s, Keys& keys, const std::vector<Dimension>& d, con
 }
 
 Reading read_astra(const Source& s, const Options& options, Faults& faults) {
-  Keys keys = is_json(s) ? keys_of_json(s, faults) : keys_of_yaml(s, faults);
+  Keys keys = begins_object(s.text) ? keys_of_json(s, faults) : keys_of_yaml(s, faults);
   if (!faults.empty()) return {};
   std::vector<Dimension> d = dimensions_of(s, keys, faults);
   ClusterParts parts;
@@ -242,6 +237,7 @@ Reading read_astra(const Source& s, const Options& options, Faults& faults) {
 
 }  // namespace
 
-const Kind astra_network_kind{"network file of ASTRA-sim (yml, json)", "a cluster", fits, read_astra};
+extern const Kind astra_network_kind{"network file of ASTRA-sim (yml, json)", "a cluster", is_astra_network,
+                                     read_astra};
 
 }  // namespace tw::foreign

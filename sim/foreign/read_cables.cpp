@@ -11,8 +11,6 @@
 namespace tw::foreign {
 namespace {
 
-constexpr const char* kDefaultBase = "topologies/superpod-h100-4096.json";
-
 // Where the columns stand; -1: absent.
 struct Columns {
   int from = -1, from_port = -1, to = -1, to_port = -1, speed = -1, count = -1;
@@ -57,7 +55,7 @@ std::optional<Line> header_of(const std::vector<Line>& lines) {
   return std::nullopt;
 }
 
-bool fits(const Source& s) {
+bool is_cable_list(const Source& s) {
   const auto header = header_of(lines_of(s.text.substr(0, 4096)));
   if (!header) return false;
   const Columns c = columns_of(header->text);
@@ -134,6 +132,6 @@ Reading read_cables(const Source& s, const Options& options, Faults& faults) {
 
 }  // namespace
 
-const Kind cables_kind{"CSV of cables (from, port, to, port, speed)", "a cluster", fits, read_cables};
+extern const Kind cables_kind{"CSV of cables (from, port, to, port, speed)", "a cluster", is_cable_list, read_cables};
 
 }  // namespace tw::foreign

@@ -13,7 +13,7 @@
 namespace tw::foreign {
 namespace {
 
-bool fits(const Source& s) {
+bool is_nccl_topology(const Source& s) {
   return contains(s.text.substr(0, 4096), "<system") && trimmed(s.text.substr(0, 256)).rfind('<', 0) == 0;
 }
 
@@ -194,6 +194,6 @@ Reading read_nccl(const Source& s, const Options& options, Faults& faults) {
 
 }  // namespace
 
-const Kind nccl_topology_kind{"NCCL topology XML", "a cluster", fits, read_nccl};
+extern const Kind nccl_topology_kind{"NCCL topology XML", "a cluster", is_nccl_topology, read_nccl};
 
 }  // namespace tw::foreign

@@ -54,7 +54,9 @@ Table table_of(const std::vector<Line>& lines) {
   return t;
 }
 
-bool fits(const Source& s) {
+bool is_power_csv(const Source& s) {
+  const size_t begin = s.text.find_first_not_of(" \t\r\n");
+  if (begin != std::string::npos && (s.text[begin] == '{' || s.text[begin] == '[')) return false;  // JSON on one line
   const Table t = table_of(lines_of(s.text.substr(0, 8192)));
   return t.names.size() > 1 && t.time >= 0;
 }
@@ -154,7 +156,7 @@ Reading read_power_csv(const Source& s, const Options& options, Faults& faults) 
 
 }  // namespace
 
-const Kind power_csv_kind{"CSV of power over time (nvidia-smi, DCGM, IPMI, PDU, RAPL)", "a power series", fits,
-                          read_power_csv};
+extern const Kind power_csv_kind{"CSV of power over time (nvidia-smi, DCGM, IPMI, PDU, RAPL)", "a power series",
+                                 is_power_csv, read_power_csv};
 
 }  // namespace tw::foreign

@@ -38,12 +38,8 @@ const Metric* metric_named(const std::string& name) {
   return nullptr;
 }
 
-bool is_json(const Source& s) {
-  return begins_object(s.text);
-}
-
-bool fits(const Source& s) {
-  if (is_json(s)) return contains(s.text.substr(0, 4096), "\"resultType\"");
+bool is_prometheus(const Source& s) {
+  if (begins_object(s.text)) return contains(s.text.substr(0, 4096), "\"resultType\"");
   for (const Line& line : lines_of(s.text.substr(0, 65536))) {
     const std::string text = trimmed(line.text);
     if (starts_with(text, "# HELP ") || starts_with(text, "# TYPE ")) return true;
@@ -180,7 +176,7 @@ void read_json(const Source& s, Collected& c, Faults& faults) {
 
 Reading read_prometheus(const Source& s, const Options& options, Faults& faults) {
   Collected c;
-  if (is_json(s))
+  if (begins_object(s.text))
     read_json(s, c, faults);
   else
     read_lines(s, c, faults);
@@ -195,7 +191,7 @@ Reading read_prometheus(const Source& s, const Options& options, Faults& faults)
 
 }  // namespace
 
-const Kind prometheus_kind{"Prometheus samples of power (DCGM, Kepler, RAPL, IPMI)", "a power series", fits,
-                           read_prometheus};
+extern const Kind prometheus_kind{"Prometheus samples of power (DCGM, Kepler, RAPL, IPMI)", "a power series",
+                                  is_prometheus, read_prometheus};
 
 }  // namespace tw::foreign

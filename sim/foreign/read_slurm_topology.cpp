@@ -12,9 +12,7 @@
 namespace tw::foreign {
 namespace {
 
-constexpr const char* kDefaultBase = "topologies/superpod-h100-4096.json";
-
-bool fits(const Source& s) {
+bool is_slurm_topology(const Source& s) {
   for (const Line& line : lines_of(s.text)) {
     const std::string low = lower(trimmed(line.text));
     if (low.empty() || low.front() == '#') continue;
@@ -213,6 +211,6 @@ Reading read_slurm(const Source& s, const Options& options, Faults& faults) {
 
 }  // namespace
 
-const Kind slurm_topology_kind{"Slurm's topology.conf", "a cluster", fits, read_slurm};
+extern const Kind slurm_topology_kind{"Slurm's topology.conf", "a cluster", is_slurm_topology, read_slurm};
 
 }  // namespace tw::foreign

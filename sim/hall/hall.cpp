@@ -98,6 +98,7 @@ class Clock {
     if (s_.dark && feed) s_.dark = false;
     keep_budget(s_);
     while (stop_at_checkpoints() || (feed && start_jobs(s_))) keep_budget(s_);
+    share_links(s_);
     if (!feed && !s_.dark && !(battery_ && battery_->limit_w(false) >= s_.load_w() * (1 - 1e-9))) go_dark();
     note_stays();
   }
@@ -188,7 +189,10 @@ class Clock {
         if (t > now_s_) at(t);
     if (!events_.empty()) at(std::max(now_s_, events_.top().at_s));
     for (const int j : s_.waiting)  // a deadline ends a wish
-      if (const double t = s_.job(j).deadline_s - s_.expected_s(j); t > now_s_) at(t);
+      if (s_.job(j).carbon_below == kNever && s_.job(j).price_below == kNever)
+        continue;
+      else if (const double t = s_.job(j).deadline_s - s_.expected_s(j); t > now_s_)
+        at(t);
     if (battery_ && !s_.dark) {
       const double until_s = battery_->until_change_s(s_.load_w(), feed_on());
       if (until_s > 0) at(std::max(now_s_ + until_s, std::nextafter(now_s_, kNever)));
@@ -240,11 +244,11 @@ class Clock {
       JobOutcome& o = outcome(j);
       o.run_s += dt_s;
       if (n.point > 0) o.capped_s += dt_s;
+      o.links_s += dt_s * (1 - 1 / n.links.slowdown);
       const double starting_s = std::min(dt_s, n.start_left_s);
       n.start_left_s = n.start_left_s - dt_s < hair_s() ? 0 : n.start_left_s - dt_s;
       n.progress_s += (dt_s - starting_s) * s_.rate(j, n.point);
     }
-    for (const int j : s_.waiting) outcome(j).wait_by_s[s_.now(j).why] += dt_s, outcome(j).wait_s += dt_s;
     if (s_.dark) out_.dark_s += dt_s;
     for (size_t c = 0; c < plan_.clusters.size(); ++c) held_node_s_.add(s_.pools[c].held() * dt_s);
     now_s_ = s_.now_s = next_s;
@@ -324,6 +328,9 @@ class Clock {
                 : state == JobState::waiting ? "waiting"
                                              : "to come";
       o.useful_node_s = s_.now(j).progress_s * o.nodes;
+      if (state == JobState::waiting) s_.wait_for(j, "end");
+      o.wait_by_s = std::move(s_.now(j).waited_s);
+      for (const auto& reason : o.wait_by_s) o.wait_s += reason.second;
       if (o.end_s || s_.job(j).deadline_s <= now_s_) o.in_time = o.end_s && *o.end_s <= s_.job(j).deadline_s;
       if (s_.job(j).deadline_s == kNever) o.in_time.reset();
       useful += o.useful_node_s;

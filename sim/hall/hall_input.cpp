@@ -138,6 +138,8 @@ void HallInput::describe(Description<HallInput>& d) {
   d.required("clusters", &HallInput::clusters, "what stands in it");
   d.required("jobs", &HallInput::jobs, "what runs in it");
   d.optional("queue", &HallInput::queue, "first_come; backfill (EASY, by priority and arrival); priority (strict)");
+  d.optional("preempt", &HallInput::preempt,
+             "jobs that wait for nodes take them from lower priorities, which stop at their next checkpoint");
   d.optional("placement", &HallInput::placement,
              "packed; spread over units; units: whole units that no other job shares");
   d.optional("budget", &HallInput::budget, "power at the feed (default: no limit)");

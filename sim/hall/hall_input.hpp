@@ -125,6 +125,7 @@ struct HallInput {
   std::vector<HallCluster> clusters;
   std::vector<HallJob> jobs;
   Queue queue = Queue::backfill;
+  bool preempt = false;
   Placing placement = Placing::packed;
   std::optional<BudgetInput> budget;
   std::optional<BatteryProfile> battery;

@@ -1,4 +1,5 @@
 #include "core/outputs.hpp"
+#include "hall/hall_plan.hpp"
 #include "hall/hall_result.hpp"
 
 namespace tw::hall {
@@ -31,6 +32,7 @@ void JobOutcome::describe(Outputs<JobOutcome>& d) {
       "the same by reason: nodes, placement, power, queue (behind another), carbon, price, failure, paused, outage");
   d.output("run_s", &JobOutcome::run_s, "s", "on nodes");
   d.output("capped_s", &JobOutcome::capped_s, "s", "of it under a cap");
+  d.output("links_s", &JobOutcome::links_s, "s", "longer by what other jobs do on its links");
   d.output("lost_s", &JobOutcome::lost_s, "s", "work lost to failures, at full speed");
   d.output("failures", &JobOutcome::failures, "1", "that stopped it").whole();
   d.output("pauses", &JobOutcome::pauses, "1", "at checkpoints").whole();
@@ -89,6 +91,12 @@ void HallOutcome::describe(Outputs<HallOutcome>& d) {
   d.output("battery_taken_j", &HallOutcome::battery_taken_j, "J", "by the battery");
   d.output("battery_charge_j", &HallOutcome::battery_charge_j, "J", "at the end; null without one");
   d.output("jobs", &HallOutcome::jobs, "", "one by one");
+}
+
+void LinkPoint::describe(Outputs<LinkPoint>& d) {
+  d.output("squeeze", &LinkPoint::squeeze, "1", "uplinks give 1 / that of their bandwidth");
+  d.output("slowdown", &LinkPoint::slowdown, "1", "time over that with all of it");
+  d.output("node_w", &LinkPoint::node_w, "W", "a node on its DC bus, mean over the run");
 }
 
 }  // namespace tw::hall

@@ -12,6 +12,11 @@
 #include "power/loss_law.hpp"
 #include "power/stage.hpp"
 
+namespace tw {
+template <class T>
+class Outputs;  // core/outputs.hpp
+}
+
 namespace tw::hall {
 
 // A number of a node, job or cluster as an index.
@@ -21,11 +26,20 @@ constexpr size_t at(int i) {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
+// A job whose uplinks give 1 / squeeze of their bandwidth: time over that with all of it, and a node's watts.
+struct LinkPoint {
+  double squeeze = 1;
+  double slowdown = 1;
+  double node_w = 0;
+  static void describe(Outputs<LinkPoint>& d);
+};
+
 // A job under one limit of its boards: how much longer its work takes, and what a node then draws.
 struct CapPoint {
   double cap_w = 0;  // 0: the board's own limit
   double slowdown = 1;
-  double node_w = 0;  // DC, mean over the run
+  double node_w = 0;             // DC, mean over the run
+  std::vector<LinkPoint> links;  // rising squeeze, the first is 1; empty: what others do on its links is nothing to it
 };
 
 struct Job {
@@ -50,6 +64,7 @@ struct Cluster {
   int nodes = 0;
   int spares = 0;                 // kept for jobs that a failure has stopped
   std::vector<int> unit;          // of each node; empty: one unit
+  double uplink_nodes = kNever;   // of a unit, whose adapters its uplinks can carry
   double idle_w = 0;              // DC of a node that is on and has no job
   double network_w = 0;           // of all its switches
   LossLaw rectifiers;             // of all its buses together
@@ -82,6 +97,7 @@ struct HallPlan {
   std::vector<Cluster> clusters;
   std::vector<Job> jobs;
   Queue queue = Queue::first_come;
+  bool preempt = false;  // lower priorities give their nodes to higher ones, at their next checkpoint
   Placing placing = Placing::packed;
   StepSeries limit_w{kNever};          // at the feed
   bool cap = false, pause = false;     // what may be done to keep it beside waiting

@@ -34,6 +34,7 @@ struct JobOutcome {
   double run_s = 0;                         // on nodes
   double capped_s = 0;                      // of it under a cap
   double lost_s = 0;                        // work done again
+  double links_s = 0;                       // longer by what others do on its links
   int failures = 0, pauses = 0;
   std::optional<bool> in_time;  // null without a deadline
   Joules energy;

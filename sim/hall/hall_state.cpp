@@ -16,13 +16,14 @@ HallState::HallState(const HallPlan& p) : plan(p), jobs(p.jobs.size()) {
 }
 
 double HallState::node_w(int j, size_t point) const {
-  return now(j).start_left_s > 0 ? job(j).start_up_w : job(j).points[point].node_w;
+  if (now(j).start_left_s > 0) return job(j).start_up_w;
+  return point == now(j).point && now(j).links.squeeze > 1 ? now(j).links.node_w : job(j).points[point].node_w;
 }
 
 double HallState::rate(int j, size_t point) const {
   const Job& b = job(j);
   const double writes = b.checkpoint_s > 0 ? 1 + b.write_s / b.checkpoint_s : 1;
-  return 1 / (b.points[point].slowdown * writes);
+  return 1 / (b.points[point].slowdown * writes * now(j).links.slowdown);
 }
 
 double HallState::left_s(int j) const {
@@ -59,12 +60,21 @@ double HallState::load_w() const {
 
 void HallState::enqueue(int j) {
   now(j).state = JobState::waiting;
-  now(j).since_s = now_s;
+  now(j).why_since_s = now_s;
+  now(j).links = {};
   const auto before = [&](int a, int b) {
     if (plan.queue != Queue::first_come && job(a).priority != job(b).priority) return job(a).priority > job(b).priority;
     return job(a).arrival_s != job(b).arrival_s ? job(a).arrival_s < job(b).arrival_s : a < b;
   };
   waiting.insert(std::lower_bound(waiting.begin(), waiting.end(), j, before), j);
+}
+
+void HallState::wait_for(int j, std::string_view why) {
+  JobNow& n = now(j);
+  if (n.why == why && n.state == JobState::waiting) return;
+  if (now_s > n.why_since_s) n.waited_s[n.why] += now_s - n.why_since_s;
+  n.why_since_s = now_s;
+  n.why = why;
 }
 
 }  // namespace tw::hall

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hall/accounts.hpp"
@@ -17,12 +18,14 @@ struct JobNow {
   double progress_s = 0;     // of its work
   double start_left_s = 0;   // of its start-up
   size_t point = 0;          // of its caps
+  LinkPoint links;           // what others on its links make of it
   bool stopping = false;     // gives its nodes back at its next checkpoint
   bool was_stopped = false;  // by a failure: it may have spares
   std::vector<int> nodes;
   double network_w = 0;
-  double since_s = 0;         // of the present stay, or of the wait
-  std::string why = "nodes";  // it waits
+  double why_since_s = 0;  // it waits for that
+  std::string why = "nodes";
+  std::map<std::string, double> waited_s;  // by reason
 };
 
 class HallState {
@@ -51,11 +54,15 @@ class HallState {
   double load_w() const;  // at the feed, without the battery
   double limit_w() const { return plan.limit_w.at(now_s); }
   void enqueue(int j);
+  void wait_for(int j, std::string_view why);  // from now on
 };
 
 // Starts what the queue lets start; says of every other job why it waits. True when any job started.
 bool start_jobs(HallState& s);
-// Caps from the lowest priority up, then pauses, until the hall is below its limit.
+// Caps from the lowest priority up, then pauses, until the hall is below its limit; stops jobs whose nodes go into
+// service or to a higher priority.
 void keep_budget(HallState& s);
+// Sets JobNow::links of every running job.
+void share_links(HallState& s);
 
 }  // namespace tw::hall

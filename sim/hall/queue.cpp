@@ -1,5 +1,6 @@
 // Who starts, and who is capped or paused. Power is judged at the feed, cooling and losses included.
 #include <algorithm>
+#include <limits>
 #include <string_view>
 
 #include "hall/hall_state.hpp"
@@ -49,6 +50,7 @@ bool power_for(const HallState& s, int j, double until_s) {
 // Waits for clean or cheap energy, unless its deadline leaves no more time.
 const char* wish(const HallState& s, int j) {
   const Job& job = s.job(j);
+  if (job.carbon_below == kNever && job.price_below == kNever) return nullptr;
   if (s.now_s + s.expected_s(j) >= job.deadline_s * (1 - 1e-12)) return nullptr;
   if (s.plan.carbon_kg_per_j.at(s.now_s) >= job.carbon_below) return "carbon";
   if (s.plan.price_per_j.at(s.now_s) >= job.price_below) return "price";
@@ -67,13 +69,13 @@ const char* obstacle(const HallState& s, int j, std::vector<int>& nodes) {
 }
 
 void start(HallState& s, int j, std::vector<int> nodes) {
+  s.wait_for(j, "none");
   JobNow& n = s.now(j);
   n.state = JobState::on;
   n.start_left_s = s.job(j).start_up_s;
   n.point = 0;
   n.stopping = n.was_stopped = false;
   n.nodes = std::move(nodes);
-  n.since_s = s.now_s;
   s.pools[at(s.job(j).cluster)].take(n.nodes, j);
   s.running.push_back(j);
 }
@@ -99,14 +101,39 @@ Reservation reserve(const HallState& s, int head, bool by_power) {
   return {};
 }
 
+// The first of each cluster's queue that lacks nodes gets those of lower priorities, if they are enough.
+void preempt(HallState& s) {
+  std::vector<char> seen(s.plan.clusters.size(), 0);
+  for (const int j : s.waiting) {
+    const Job& job = s.job(j);
+    if (seen[at(job.cluster)] != 0 || wish(s, j) != nullptr) continue;
+    seen[at(job.cluster)] = 1;
+    int lacks = job.nodes - s.pools[at(job.cluster)].free(s.now_s, s.now_s + s.expected_s(j), s.now(j).was_stopped);
+    std::vector<int> victims;
+    for (const int other : lowest_first(s)) {
+      if (lacks <= 0) break;
+      if (s.job(other).cluster != job.cluster || s.job(other).priority >= job.priority) continue;
+      if (s.to_checkpoint_s(other) == kNever) continue;
+      victims.push_back(other);
+      lacks -= s.job(other).nodes;
+    }
+    if (lacks > 0) continue;
+    for (const int victim : victims) s.now(victim).stopping = true;
+  }
+}
+
 }  // namespace
 
 bool start_jobs(HallState& s) {
   if (s.dark) return false;
   struct Head {  // of a cluster's queue, blocked
     bool blocked = false, by_power = false;
+    int priority = 0;
     Reservation reservation;
+    // What did not fit in this pass does not fit later in it either: fewest nodes that lacked, by right to spares.
+    int too_many[2] = {std::numeric_limits<int>::max(), std::numeric_limits<int>::max()};
   };
+  const bool serviced = !s.plan.maintenance.empty();
   std::vector<Head> heads(s.plan.clusters.size());
   bool any = false, all_blocked = false;
   for (size_t i = 0; i < s.waiting.size();) {
@@ -115,15 +142,19 @@ bool start_jobs(HallState& s) {
     Head& head = heads[at(job.cluster)];
     const char* why = wish(s, j);
     if (why != nullptr) {  // it holds up nobody
-      s.now(j).why = why;
+      s.wait_for(j, why);
       ++i;
       continue;
     }
     std::vector<int> nodes;
+    int& too_many = head.too_many[s.now(j).was_stopped ? 1 : 0];
     if (all_blocked || (head.blocked && s.plan.queue != Queue::backfill)) {
       why = "queue";
     } else {
-      why = obstacle(s, j, nodes);
+      why = job.nodes >= too_many ? "nodes" : obstacle(s, j, nodes);
+      if (!serviced && why != nullptr && std::string_view(why) == "nodes") too_many = std::min(too_many, job.nodes);
+      // Nodes that lower priorities give up are not for them.
+      if (why == nullptr && s.plan.preempt && head.blocked && head.priority > job.priority) why = "queue";
       if (why == nullptr && head.blocked) {
         const bool in_time = s.now_s + s.expected_s(j) <= head.reservation.at_s;
         const bool beside = !head.by_power && job.nodes <= head.reservation.left;
@@ -132,6 +163,7 @@ bool start_jobs(HallState& s) {
       } else if (why != nullptr && !head.blocked) {
         head.by_power = std::string_view(why) == "power";
         head.blocked = true;
+        head.priority = job.priority;
         all_blocked = head.by_power && s.plan.queue != Queue::backfill;
         if (s.plan.queue == Queue::backfill) head.reservation = reserve(s, j, head.by_power);
         if (head.by_power && s.plan.queue == Queue::backfill)
@@ -140,7 +172,7 @@ bool start_jobs(HallState& s) {
       }
     }
     if (why != nullptr) {
-      if (s.now(j).why != "failure" || std::string_view(why) != "nodes") s.now(j).why = why;
+      if (s.now(j).why != "failure" || std::string_view(why) != "nodes") s.wait_for(j, why);
       ++i;
       continue;
     }
@@ -154,6 +186,7 @@ bool start_jobs(HallState& s) {
 void keep_budget(HallState& s) {
   for (const int j : s.running) {
     s.now(j).point = 0;
+    s.now(j).links = {};  // power is judged without
     s.now(j).stopping = false;
     bool serviced = false;  // a node of it is due for maintenance
     if (s.plan.maintenance.empty()) continue;
@@ -161,6 +194,7 @@ void keep_budget(HallState& s) {
       serviced = serviced || s.pools[at(s.job(j).cluster)].in_maintenance(node, s.now_s);
     s.now(j).stopping = serviced;
   }
+  if (s.plan.preempt) preempt(s);
   const double limit_w = s.limit_w();
   if (limit_w == kNever || (!s.plan.cap && !s.plan.pause)) return;
   std::vector<Load> loads = s.loads();

@@ -36,6 +36,23 @@ Power GpuPower::of(Activity a) const {
   return idle;
 }
 
+void LimiterProfile::describe(Description<LimiterProfile>& d) {
+  d.object("limiter", "How a board's power limiter acts in time.");
+  d.required("period", &LimiterProfile::period, "between two decisions", above(0));
+  d.required("seen", &LimiterProfile::seen,
+             "what a decision takes for the present power: the mean of that last part of a period", above(0));
+  d.required("fast_share", &LimiterProfile::fast_share, "held from one decision to the next, over the limit",
+             between(0.5, 3));
+  d.required("window", &LimiterProfile::window, "over which the mean is held at held_share of the limit", above(0));
+  d.required("least_share", &LimiterProfile::least_share, "never held lower than that, over the limit", between(0, 1));
+  d.required("clock_exponent", &LimiterProfile::clock_exponent, "the clock goes as dynamic power to this power",
+             between(0, 1));
+  d.optional("clock", &LimiterProfile::clock, "highest clock", above(0));
+  d.optional("products_clock", &LimiterProfile::products_clock,
+             "share of the highest clock from which on matrix products run no faster and draw no more", between(0, 1));
+  d.optional("source", &LimiterProfile::source, "where the numbers come from");
+}
+
 void GpuPower::describe(Description<GpuPower>& d) {
   d.object("gpu_power", "Watts of one board by activity, uncapped.");
   d.required("idle", &GpuPower::idle, "no job loaded");
@@ -63,6 +80,7 @@ void GpuPower::describe(Description<GpuPower>& d) {
       between(0.01, 1));
   d.optional("zero_data", &GpuPower::zero_data,
              "dynamic power of matrix products of zeros over that of random data (data toggling)", between(0, 1));
+  d.optional("limiter", &GpuPower::limiter, "the limiter in time; absent: not known, only the mean is held");
   d.optional("source", &GpuPower::source, "where the numbers come from");
 }
 

@@ -29,6 +29,20 @@ struct AttentionPoint {
   static void describe(Description<AttentionPoint>& d);
 };
 
+// How the board's limiter acts in time (hardware/board_limiter.hpp). Shares are of the board's limit.
+struct LimiterProfile {
+  Time period;                // between two decisions
+  Time seen;                  // end of a period that a decision looks at
+  double fast_share = 1;      // held from one decision to the next, whatever the mean is
+  Time window;                // over which the mean is held at held_share
+  double least_share = 1;     // never held lower than that
+  double clock_exponent = 0;  // clock over dynamic power
+  Frequency clock;            // highest
+  double products_clock = 1;  // share of it from which on matrix products run no faster and draw no more
+  std::string source;
+  static void describe(Description<LimiterProfile>& d);
+};
+
 // Watts of one board by activity, as if no limit held it back (hints 14 to 16).
 struct GpuPower {
   Power idle, context, spin, launch_bound, gemm_bf16, gemm_fp8, attention_forward, attention_backward, memory_bound,
@@ -39,6 +53,7 @@ struct GpuPower {
   double held_share = 1;        // mean power the limiter settles at, over the limit
   double memory_reserve = 0.2;  // share of dynamic power below which memory-bound kernels feel the clock too
   double zero_data = 1;         // dynamic power of matrix products and copies of zeros, over that of random data
+  std::optional<LimiterProfile> limiter;  // absent: not known, only the mean is held
   std::string source;
   Power of(Activity a) const;
   static void describe(Description<GpuPower>& d);

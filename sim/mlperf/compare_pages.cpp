@@ -28,7 +28,7 @@ constexpr double kGrid_s = 2;     // of the figure: the interval of the meters
 constexpr double kMargin_s = 60;  // shown before and after the run
 constexpr size_t kMostPoints = 20000;
 
-json number(const std::optional<double>& v) {
+json value_or_null(const std::optional<double>& v) {
   return v && std::isfinite(*v) ? json(*v) : json(nullptr);
 }
 
@@ -100,9 +100,9 @@ std::string import_comparison_json(const std::string& scenario, const ImportedBe
   for (const ImportComparison& r : rows)
     out["rows"].push_back({{"quantity", r.quantity},
                            {"unit", r.unit},
-                           {"imported", number(r.imported)},
-                           {"simulated", number(r.simulated)},
-                           {"error_pct", number(r.error_pct)}});
+                           {"imported", value_or_null(r.imported)},
+                           {"simulated", value_or_null(r.simulated)},
+                           {"error_pct", value_or_null(r.error_pct)}});
   return out.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 

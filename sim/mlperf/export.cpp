@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kSubmitterFolder = "TrainWatt-simulated";
-constexpr const char* kMark = "SIMULATED";
+constexpr const char* kMarkFile = "SIMULATED";
 constexpr const char* kScenarioLine = "Scenario: ";
 constexpr double kMostReadings = 2e7;          // about 3 GB of text
 constexpr int64_t kFirstStart_s = 1704067200;  // 2024-01-01T00:00:00Z, for scenarios without a start
@@ -122,7 +122,7 @@ std::string system_json(const Scenario& s) {
 
 std::string scenario_of(const fs::path& benchmark_folder) {
   std::error_code ignored;
-  const fs::path mark = benchmark_folder / kMark;
+  const fs::path mark = benchmark_folder / kMarkFile;
   if (!fs::is_regular_file(mark, ignored)) return "";
   for (const std::string& line : split(read_file(mark.string()), '\n'))
     if (line.rfind(kScenarioLine, 0) == 0) return line.substr(std::string_view(kScenarioLine).size());
@@ -190,7 +190,7 @@ void write_power(const fs::path& folder, const Scenario& s, const Result& r, int
                                                               fmt::format("{}", std::llround(*r.power.network_w)),
                                                               fmt::format(R"({{"switch_id": "{}"}})", kSwitchId)) +
                                                    "\n");
-  write_file((folder / kMark).string(), notice());
+  write_file((folder / kMarkFile).string(), notice());
 }
 
 // When each run starts: one after the other, so that no two runs share their time.
@@ -235,20 +235,21 @@ void write_benchmark(const fs::path& folder, const MlperfRuns& runs) {
   for (size_t i = 0; i < runs.runs.size(); ++i) {
     const Result& r = *runs.runs[i];
     const std::string name = fmt::format("result_{}", i);
-    write_file((folder / (name + ".txt")).string(), result_log({&s, &r.timeline, r.seed, r.run.stopped_at_s.has_value(), starts[i]}));
+    write_file((folder / (name + ".txt")).string(),
+               result_log({&s, &r.timeline, r.seed, r.run.stopped_at_s.has_value(), starts[i]}));
     write_power(folder / "power" / name, s, r, starts[i]);
     samples.push_back(r.run.target_samples.value_or(r.run.samples.value_or(0)));
   }
-  write_file((folder / "power" / kMark).string(), notice());
+  write_file((folder / "power" / kMarkFile).string(), notice());
   write_file((folder / "scaling.json").string(),
              fmt::format(R"({{"scaling_factor": {}}})", submission_factor(s, samples, rule)));
-  write_file((folder / kMark).string(), benchmark_notice(runs));
+  write_file((folder / kMarkFile).string(), benchmark_notice(runs));
 }
 
 void check_held_folder(const std::string& option, const std::string& folder,
                        const std::vector<LoadedScenario>& scenarios, Faults& faults) {
   std::error_code ignored;
-  if (is_filled_folder(folder) && !fs::is_regular_file(fs::path(folder) / kMark, ignored))
+  if (is_filled_folder(folder) && !fs::is_regular_file(fs::path(folder) / kMarkFile, ignored))
     return faults.add({option, "", fmt::format("{} is not empty and holds no simulated submission", folder),
                        "a new folder, or one that this option wrote"});
   std::map<fs::path, std::string> taken;
@@ -304,8 +305,8 @@ void write_mlperf_logs(const std::string& folder, const MlperfRuns& runs) {
   const fs::path target = benchmark_folder(folder, s), system = system_file(folder, s);
   const fs::path submitter = fs::path(folder) / kSubmitterFolder;
   for (const fs::path& at : {fs::path(folder), submitter, submitter / "results", target.parent_path()})
-    write_file((at / kMark).string(), notice());
-  write_file((system.parent_path() / kMark).string(), notice());
+    write_file((at / kMarkFile).string(), notice());
+  write_file((system.parent_path() / kMarkFile).string(), notice());
   write_file(system.string(), system_json(s));
 
   // Built beside its place, so that nobody sees half a folder; runs of the same scenario make place as a whole, since

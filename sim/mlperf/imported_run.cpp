@@ -146,7 +146,7 @@ class RunReader {
     } else if (e.key == "tracked_stats") {
       const Maybe t = e.number("throughput");
       if (!t || !inside(e.time_ms)) return;
-      if (!(*t > 0 && *t < 1e12)) {
+      if (!(*t > 1e-6 && *t < 1e12)) {
         if (*t != 0) find(e.line, "impossible_value", fmt::format("a throughput of {:g} samples/s; left out", *t));
         return;
       }

@@ -23,7 +23,7 @@ std::string float_text(double value) {
   return text;
 }
 
-std::string count_text(double value) {
+std::string whole_text(double value) {
   return fmt::format("{}", std::llround(value));
 }
 
@@ -150,14 +150,14 @@ class Writer {
     f_["ga"] = fmt::format("{}", s.workload ? 1 : s.plan.ga());
     f_["sequence"] = fmt::format("{}", s.training ? s.training->sequence : 0);
     f_["lora_rank"] = fmt::format("{}", s.training && s.training->lora ? s.training->lora->rank : 0);
-    f_["eval_samples"] = count_text(s.run.evaluation_samples);
-    f_["epoch_steps"] = count_text(std::ceil(benchmark.epoch_samples / s.plan.gbs));
+    f_["eval_samples"] = whole_text(s.run.evaluation_samples);
+    f_["epoch_steps"] = whole_text(std::ceil(benchmark.epoch_samples / s.plan.gbs));
     f_["status"] = run_status(run, progress);
     Sum timed_s;
     for (const LoggedBlock& block : progress.blocks) timed_s.add(block.timed_s);
     const double all = progress.blocks.empty() ? 0 : progress.blocks.back().samples;
     f_["run_throughput"] = float_text(timed_s.value() > 0 ? all / timed_s.value() : 0);
-    f_["steps"] = count_text(all / s.plan.gbs);
+    f_["steps"] = whole_text(all / s.plan.gbs);
     f_["accuracy"] = accuracy(false);
     f_["throughput"] = float_text(0);
     set_position(0);
@@ -211,25 +211,25 @@ class Writer {
 
   void set_position(double samples) {
     const double sequence = run_.scenario->training ? static_cast<double>(run_.scenario->training->sequence) : 1;
-    f_["samples"] = count_text(samples);
-    f_["step"] = count_text(samples / run_.scenario->plan.gbs);
-    f_["tokens"] = count_text(samples * sequence);
+    f_["samples"] = whole_text(samples);
+    f_["step"] = whole_text(samples / run_.scenario->plan.gbs);
+    f_["tokens"] = whole_text(samples * sequence);
     f_["epoch"] = float_text(benchmark_.epoch_samples > 0 ? samples / benchmark_.epoch_samples : 0);
     set_epoch(benchmark_.epoch_samples > 0 ? epochs_until(samples) : 0);
   }
   void set_epoch(double number) {
-    f_["epoch_number"] = count_text(number);
-    f_["epochs_done"] = count_text(std::max(0.0, number - 1));
+    f_["epoch_number"] = whole_text(number);
+    f_["epochs_done"] = whole_text(std::max(0.0, number - 1));
   }
   void set_block(const LoggedBlock& b) {
     const double sequence = run_.scenario->training ? static_cast<double>(run_.scenario->training->sequence) : 1;
-    f_["first"] = count_text(b.first_samples);
-    f_["count"] = count_text(b.samples - b.first_samples);
-    f_["first_tokens"] = count_text(b.first_samples * sequence);
-    f_["count_tokens"] = count_text((b.samples - b.first_samples) * sequence);
+    f_["first"] = whole_text(b.first_samples);
+    f_["count"] = whole_text(b.samples - b.first_samples);
+    f_["first_tokens"] = whole_text(b.first_samples * sequence);
+    f_["count_tokens"] = whole_text((b.samples - b.first_samples) * sequence);
     const double done = benchmark_.epoch_samples > 0 ? epochs_until(b.first_samples) : 0;
-    f_["first_epoch"] = count_text(done + 1);
-    f_["epochs"] = count_text(benchmark_.epoch_samples > 0 ? std::max(1.0, epochs_until(b.samples) - done) : 1);
+    f_["first_epoch"] = whole_text(done + 1);
+    f_["epochs"] = whole_text(benchmark_.epoch_samples > 0 ? std::max(1.0, epochs_until(b.samples) - done) : 1);
     f_["throughput"] = float_text(b.timed_s > 0 ? (b.samples - b.first_samples) / b.timed_s : 0);
   }
   // Epochs of a block; the last one ends with it. Marks of evaluations fall on whole steps, so a little after epochs.

@@ -87,6 +87,9 @@ double Group::domain_Bps() const {
   return sum;
 }
 
+// Each in a file of its own.
+extern const CollectiveAlgorithm kRing, kTree, kHierarchical, kNvls, kSharp, kDirect;
+
 const std::vector<CollectiveAlgorithm>& algorithms() {
   static const std::vector<CollectiveAlgorithm> all{kRing, kHierarchical, kTree, kNvls, kSharp, kDirect};
   return all;

@@ -104,8 +104,6 @@ struct CollectiveAlgorithm {
   bool uses_switches = false;  // what was measured between ranks does not stand for it
 };
 
-extern const CollectiveAlgorithm kRing, kTree, kHierarchical, kNvls, kSharp, kDirect;
-
 // All algorithms; of equal ones the earlier is taken.
 const std::vector<CollectiveAlgorithm>& algorithms();
 std::vector<std::string> algorithm_names(const std::vector<CollectiveAlgorithm>& known);  // "auto" first

@@ -38,6 +38,6 @@ bool offered(const Group& g, Operation op, const CollectiveOptions&) {
 
 }  // namespace
 
-const CollectiveAlgorithm kDirect{"direct", refusal, plan, offered};
+extern const CollectiveAlgorithm kDirect{"direct", refusal, plan, offered};
 
 }  // namespace tw::network

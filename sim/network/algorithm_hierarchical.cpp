@@ -3,6 +3,10 @@
 #include "network/algorithm.hpp"
 
 namespace tw::network {
+
+// What is left of it inside one domain.
+extern const CollectiveAlgorithm kRing, kDirect;
+
 namespace {
 
 // Is the group one rank for every node of a torus, in order?
@@ -102,6 +106,6 @@ bool offered(const Group& g, Operation op, const CollectiveOptions&) {
 
 }  // namespace
 
-const CollectiveAlgorithm kHierarchical{"hierarchical", refusal, plan, offered};
+extern const CollectiveAlgorithm kHierarchical{"hierarchical", refusal, plan, offered};
 
 }  // namespace tw::network

@@ -59,6 +59,6 @@ bool offered(const Group& g, Operation op, const CollectiveOptions& options) {
 
 }  // namespace
 
-const CollectiveAlgorithm kNvls{"nvls", refusal, plan, offered, true};
+extern const CollectiveAlgorithm kNvls{"nvls", refusal, plan, offered, true};
 
 }  // namespace tw::network

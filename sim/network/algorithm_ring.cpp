@@ -41,6 +41,6 @@ bool offered(const Group& g, Operation op, const CollectiveOptions&) {
 
 }  // namespace
 
-const CollectiveAlgorithm kRing{"ring", refusal, plan, offered};
+extern const CollectiveAlgorithm kRing{"ring", refusal, plan, offered};
 
 }  // namespace tw::network

@@ -37,6 +37,6 @@ bool offered(const Group& g, Operation op, const CollectiveOptions& options) {
 
 }  // namespace
 
-const CollectiveAlgorithm kSharp{"sharp", refusal, plan, offered, true};
+extern const CollectiveAlgorithm kSharp{"sharp", refusal, plan, offered, true};
 
 }  // namespace tw::network

@@ -87,6 +87,6 @@ std::vector<int> tree_parents(int count, bool second) {
   return moved;
 }
 
-const CollectiveAlgorithm kTree{"tree", refusal, plan, offered};
+extern const CollectiveAlgorithm kTree{"tree", refusal, plan, offered};
 
 }  // namespace tw::network

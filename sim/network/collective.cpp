@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -58,7 +59,7 @@ Collectives::Collectives(const Fabric& fabric, CollectiveOptions options)
       options_(options),
       router_(fabric, options.seed),
       speeds_(fabric.nvlink, *options.library),
-      loads_(std::make_unique<LinkLoads>(fabric, router_)) {
+      loads_(std::make_unique<LinkLoads>(fabric, router_, options.narrowest_links)) {
   router_.queue_pairs = options.library->queue_pairs;
 }
 Collectives::~Collectives() = default;
@@ -68,22 +69,6 @@ bool Collectives::one_domain(const std::vector<Rank>& ranks) const {
     return r.node / fabric_.nodes_per_domain == ranks.front().node / fabric_.nodes_per_domain &&
            !fabric_.over_host(r.node, r.gpu, ranks.front().node, ranks.front().gpu);
   });
-}
-
-double Collectives::round_s(const std::vector<std::vector<Rank>>& groups) {
-  const ProtocolTuning& c = tuning("p2p", Protocol::simple);
-  double longest_s = c.nvlink.value();
-  for (const auto& ranks : groups) {
-    const Group g(fabric_, ranks);
-    for (int r = 0; r < g.n(); ++r) {
-      const int next = (r + 1) % g.n();
-      if (g.domain_of(r) == g.domain_of(next) || g.adapters(r).empty() || g.adapters(next).empty()) continue;
-      const int hops = router_.hops(ranks[static_cast<size_t>(r)].node, g.adapters(r)[0],
-                                    ranks[static_cast<size_t>(next)].node, g.adapters(next)[0]);
-      longest_s = std::max(longest_s, c.network.value() + hops * fabric_.hop_latency_s);
-    }
-  }
-  return longest_s;
 }
 
 double Collectives::domain_time_s(Operation operation, int ranks, double bytes) const {
@@ -145,7 +130,7 @@ Collectives::Built Collectives::build(Operation op, const std::vector<Group>& gr
     built.uses = std::move(taken.uses);
     built.hops = single ? taken.longest : taken.hops;
   } catch (...) {
-    loads_ = std::make_unique<LinkLoads>(fabric_, router_);
+    loads_ = std::make_unique<LinkLoads>(fabric_, router_, options_.narrowest_links);
     throw;
   }
   for (const LinkUse& use : built.uses) {
@@ -228,7 +213,7 @@ double Collectives::bound_s(Operation op, const std::vector<Group>& groups, doub
     double leaving = 0;
     std::vector<std::pair<int, int>> adapters;
   };
-  std::vector<Domain> domains(static_cast<size_t>(fabric_.node_count / fabric_.nodes_per_domain + 1));
+  std::unordered_map<int, Domain> domains;  // of many small groups each is in few
   double bound = 0;
   for (const Group& group : groups) {
     const double n = group.n(), m = group.count();
@@ -241,7 +226,7 @@ double Collectives::bound_s(Operation op, const std::vector<Group>& groups, doub
         if (op == Operation::all_reduce && !in_network) must = 2 * (m - 1) / m * bytes;
         if (op == Operation::reduce_scatter || op == Operation::all_gather) must = (m - 1) / m * bytes;
         if (op == Operation::all_to_all) must = g * (n - g) / n * bytes;
-        Domain& domain = domains[static_cast<size_t>(first.node / fabric_.nodes_per_domain)];
+        Domain& domain = domains[first.node / fabric_.nodes_per_domain];
         domain.leaving += must;
         for (const int r : members)
           for (const int k : group.adapters(r))
@@ -252,7 +237,7 @@ double Collectives::bound_s(Operation op, const std::vector<Group>& groups, doub
       if (g > 1) bound = std::max(bound, (in_network ? 1 : bus_factor(op, static_cast<int>(g))) * bytes / rank_Bps);
     }
   }
-  for (Domain& d : domains) {
+  for (auto& [id, d] : domains) {
     std::sort(d.adapters.begin(), d.adapters.end());
     d.adapters.erase(std::unique(d.adapters.begin(), d.adapters.end()), d.adapters.end());
     double capacity = 0;

@@ -24,6 +24,9 @@ struct CollectiveOptions {
       -1;                // of calls inside a domain; < 0: as measured where hosts issue them one by one, else none
   uint64_t seed = 1;     // of ECMP hashing
   bool explain = false;  // keep what was considered
+  // Loads name one of the links that always carry in the same proportion (TreeLevels): for many classes on one fabric,
+  // all of which are made so. Not with SHARP, whose streams go up links of their own.
+  bool narrowest_links = false;
   const CollectiveLibrary* library = &default_library();
   const std::vector<CollectiveAlgorithm>* known = &algorithms();
 };
@@ -77,9 +80,6 @@ class Collectives {
   // Do all ranks share one NVLink domain?
   bool one_domain(const std::vector<Rank>& ranks) const;
 
-  // Latency of one round of a ring of send-recv (ring attention, a pipeline) with Simple: of the NVLink domain that all
-  // groups stay inside, else of the longest way between two neighbours.
-  double round_s(const std::vector<std::vector<Rank>>& groups);
   double domain_time_s(Operation operation, int ranks, double bytes) const;
   const Fabric& fabric() const { return fabric_; }
   Router& router() { return router_; }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
 
 #include "core/error.hpp"
@@ -45,41 +44,6 @@ LoadClass traffic_load(Router& router, const Fabric& fabric, const std::string& 
     }
   for (const auto& [link, weight] : loads) c.uses.push_back({link, weight});
   return c;
-}
-
-std::vector<JobOutcome> run_together(const Fabric& fabric, const std::vector<NetworkJob>& jobs) {
-  std::vector<LoadClass> classes;
-  for (const NetworkJob& j : jobs) {
-    classes.push_back(j.load);
-    classes.back().name = j.name;
-  }
-  std::vector<LoadClass> fabric_classes = classes;
-  const std::vector<Link> links = engine_links(fabric, classes);
-  const auto engine = open_engine(links, classes);
-  std::vector<JobOutcome> outcomes(jobs.size());
-  std::function<void(size_t, int)> turn = [&](size_t j, int done) {
-    if (done == jobs[j].repeats) {
-      outcomes[j].together_s = engine->now_s() - jobs[j].begin_s;
-      return;
-    }
-    engine->at(engine->now_s() + jobs[j].compute_s, [&, j, done] {
-      engine->start(static_cast<int>(j), jobs[j].bytes, [&, j, done] { turn(j, done + 1); });
-    });
-  };
-  for (size_t j = 0; j < jobs.size(); ++j) {
-    outcomes[j].name = jobs[j].name;
-    outcomes[j].alone_s = jobs[j].repeats * (jobs[j].compute_s + alone_s(links, classes[j], jobs[j].bytes));
-    engine->at(jobs[j].begin_s, [&, j] { turn(j, 0); });
-  }
-  engine->run();
-  for (size_t j = 0; j < jobs.size(); ++j) {
-    const int link = narrowest_link(links, classes, j);
-    if (link < 0) continue;
-    outcomes[j].narrowest = links[static_cast<size_t>(link)].name;
-    for (size_t u = 0; u < classes[j].uses.size(); ++u)
-      if (classes[j].uses[u].link == link) outcomes[j].bottleneck = fabric.link_class(fabric_classes[j].uses[u].link);
-  }
-  return outcomes;
 }
 
 }  // namespace tw::network

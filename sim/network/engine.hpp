@@ -48,8 +48,4 @@ std::unique_ptr<Engine> open_engine(const std::vector<Link>& links, const std::v
 // may live in a process. Its times are those of open_engine() to 1e-9 (tests/network/fluid_engine_test.cpp).
 std::unique_ptr<Engine> fluid_engine(const std::vector<Link>& links, const std::vector<LoadClass>& classes);
 
-// The same without SimGrid and without contention: every transfer takes the time it would take alone. For unit tests
-// and for jobs whose transfers never meet.
-std::unique_ptr<Engine> isolated_engine(const std::vector<Link>& links, const std::vector<LoadClass>& classes);
-
 }  // namespace tw::network

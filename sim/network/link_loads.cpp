@@ -274,7 +274,7 @@ void LinkLoads::add_sprayed() {
   std::vector<std::pair<uint64_t, double>> pairs(sprayed_.begin(), sprayed_.end());
   std::sort(pairs.begin(), pairs.end());  // sums must not depend on the order of a hash table
   // A pair of leaves has a few thousand links between it at most.
-  const bool at_once = tree != nullptr && pairs.size() > tree->size() / 4096;
+  const bool at_once = tree != nullptr && (narrowest_ || pairs.size() > tree->size() / 4096);
   if (at_once && traffic_.leaving.empty()) traffic_ = tree->no_traffic();
   std::vector<LinkShare> carried;
   for (const auto& [key, bytes] : pairs) {
@@ -292,7 +292,11 @@ void LinkLoads::add_sprayed() {
 
 LinkLoads::Taken LinkLoads::take() {
   if (!sprayed_.empty()) add_sprayed();
-  if (!traffic_.leaving.empty()) {
+  if (!traffic_.leaving.empty() && narrowest_) {
+    std::vector<std::pair<int, double>> loads;
+    router_.tree()->push_narrowest(traffic_, loads);
+    for (const auto& [link, bytes] : loads) add(link, bytes);
+  } else if (!traffic_.leaving.empty()) {
     router_.tree()->push(traffic_, load_);
     dense_ = true;
   }

@@ -18,7 +18,9 @@ struct NvlinkCost {
 
 class LinkLoads {
  public:
-  LinkLoads(const Fabric& fabric, Router& router) : fabric_(fabric), router_(router) {
+  // `narrowest`: of links that always carry in the same proportion (TreeLevels) take() names one.
+  LinkLoads(const Fabric& fabric, Router& router, bool narrowest = false)
+      : fabric_(fabric), router_(router), narrowest_(narrowest && router.tree() != nullptr && router.policy == RoutingPolicy::adaptive) {
     load_.assign(static_cast<size_t>(fabric.link_count()), 0);
   }
 
@@ -61,6 +63,7 @@ class LinkLoads {
 
   const Fabric& fabric_;
   Router& router_;
+  bool narrowest_;
   std::vector<double> load_;
   std::vector<int> touched_;
   bool dense_ = false;                               // links were loaded that are not in touched_

@@ -3,15 +3,40 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/topological_sort.hpp>
 #include <map>
 
 #include "core/error.hpp"
 #include "core/sum.hpp"
 #include "power/bus.hpp"
+#include "power/loss_law.hpp"
 
 namespace tw {
 namespace {
+
+enum class DeliveryKind { feed, stage, shelf, rectifier, bus, node };
+
+struct DeliveryVertex {
+  DeliveryKind kind = DeliveryKind::node;
+  std::string name;           // "PDU-3", "bus-7 shelf-0", ...
+  std::string stage;          // "feed", "UPS", "PDU", "shelf", "rectifier", "bus", "node"
+  int index = 0;              // of the cluster: node or bus; else a running number of its stage
+  double rating_w = 0;        // output; 0 = no limit of its own
+  double spare_rating_w = 0;  // output that is left after the failure that its redundancy is to survive
+  LossLaw law;
+  bool failed = false;
+  double battery_w = 0;  // of a bus: taken by its battery; negative: given
+};
+
+// Edges point from the source to the load. A load with several sources draws from them in equal parts.
+using DeliveryGraph =
+    boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS, DeliveryVertex, boost::no_property>;
+
+struct DeliveryFlow {
+  double output_w = 0, loss_w = 0, battery_w = 0;
+  double input_w() const { return output_w + loss_w + battery_w; }
+};
 
 // A unit of n has nothing to survive, one of n+1 a spare module, one of 2n a second side of the same rating: what is
 // left of each after its failure is its rating.
@@ -58,8 +83,7 @@ void fail_parts(DeliveryGraph& graph, const std::map<int, int>& failed_by_bus, b
   }
 }
 
-}  // namespace
-
+// The part of the cluster's power delivery that feeds `nodes`.
 DeliveryGraph build_delivery(const Cluster& cluster, const std::vector<int>& nodes) {
   DeliveryGraph graph;
   const PowerDelivery& delivery = cluster.power_delivery;
@@ -140,6 +164,8 @@ DeliveryGraph build_delivery(const Cluster& cluster, const std::vector<int>& nod
   return graph;
 }
 
+// Flows for given watts of each node (in the order of the node vertices). Failed vertices carry nothing; a load whose
+// sources have all failed gets nothing. Vertices in graph order.
 std::vector<DeliveryFlow> deliver(const DeliveryGraph& graph, const std::vector<double>& node_w) {
   std::vector<DeliveryFlow> flows(boost::num_vertices(graph));
   std::vector<Vertex> loads_first;
@@ -165,6 +191,8 @@ std::vector<DeliveryFlow> deliver(const DeliveryGraph& graph, const std::vector<
   }
   return flows;
 }
+
+}  // namespace
 
 DeliveryRun integrate_delivery(const Cluster& cluster, const PowerRun& run) {
   std::vector<int> nodes;
@@ -256,17 +284,6 @@ DeliveryRun integrate_delivery(const Cluster& cluster, const PowerRun& run) {
   result.battery_j = battery_j.value();
   result.grid_j = result.stages.back().output_j + result.stages.back().loss_j;
   return result;
-}
-
-std::string delivery_dot(const DeliveryGraph& graph, const std::vector<DeliveryFlow>& flows) {
-  std::string out = "digraph delivery {\n  rankdir=LR;\n  node [shape=box];\n";
-  for (Vertex v = 0; v < boost::num_vertices(graph); ++v) {
-    const std::string load = v < flows.size() ? fmt::format("\\n{:.0f} W", flows[v].output_w) : "";
-    out += fmt::format("  v{} [label=\"{}{}\"];\n", v, graph[v].name, load);
-  }
-  for (auto [e, end] = boost::edges(graph); e != end; ++e)
-    out += fmt::format("  v{} -> v{};\n", boost::source(*e, graph), boost::target(*e, graph));
-  return out + "}\n";
 }
 
 }  // namespace tw

@@ -30,6 +30,9 @@ void PowerSwings::describe(Outputs<PowerSwings>& d) {
            "largest jump between neighbouring phases; negative: a fall");
   d.output("largest_step_at_s", &PowerSwings::largest_step_at_s, "s", "when");
   d.output("step_swing_w", &PowerSwings::step_swing_w, "W", "highest less lowest inside one training step");
+  d.output(
+      "start_rise_w", &PowerSwings::start_rise_w, "W",
+      "when all nodes begin to work after a wait, highest 10 ms; null where the accelerator's limiter is not known");
   d.output("ramps", &PowerSwings::ramps);
 }
 

@@ -4,11 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <boost/math/distributions/normal.hpp>
 #include <limits>
 #include <set>
 
 #include "core/error.hpp"
+#include "core/quantile.hpp"
 #include "core/random.hpp"
 #include "core/sum.hpp"
 #include "power/bus.hpp"
@@ -53,7 +53,7 @@ std::vector<Span> train_spans(const NodeGroup& group, bool before_evaluation) {
 double spread_factor(double sigma, uint64_t seed, int node) {
   if (!(sigma > 0)) return 1;
   SplitMix64 stream = random_stream(seed, "node power", static_cast<uint64_t>(node));
-  return 1 + sigma * std::clamp(boost::math::quantile(boost::math::normal(), uniform(stream)), -3.0, 3.0);
+  return 1 + sigma * std::clamp(normal_quantile(uniform(stream)), -3.0, 3.0);
 }
 
 // The cap that holds the nodes of a group, or null.

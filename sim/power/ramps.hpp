@@ -24,7 +24,8 @@ struct PowerSwings {
   double p5_w = 0, p50_w = 0, p95_w = 0, p99_w = 0;  // over time
   double largest_step_w = 0, largest_step_at_s = 0;  // jump between neighbouring phases, signed
   std::optional<double> step_swing_w;                // highest less lowest inside one training step; see step_power()
-  std::vector<Ramp> ramps;                           // one a window
+  std::optional<double> start_rise_w;  // all nodes from a wait to work, highest 10 ms; see limit_in_time()
+  std::vector<Ramp> ramps;             // one a window
   static void describe(Outputs<PowerSwings>& d);
 };
 

@@ -75,13 +75,24 @@ CREATE TABLE runs(run_id INTEGER PRIMARY KEY, scenario TEXT, seed INTEGER, clust
 CREATE TABLE nodes(run_id INTEGER, node_id INTEGER, name TEXT, bus_id INTEGER, role TEXT);
 CREATE TABLE buses(run_id INTEGER, bus_id INTEGER, name TEXT, voltage_v REAL, rating_w REAL);
 CREATE TABLE rectifiers(run_id INTEGER, rectifier_id INTEGER, bus_id INTEGER, shelf INTEGER, slot INTEGER,
-  rating_w REAL);
-CREATE TABLE switches(run_id INTEGER, switch_id INTEGER, name TEXT, tier INTEGER, share REAL);
+  rating_w REAL, place INTEGER, input_v REAL, ambient_c REAL, rise_c REAL);
+CREATE TABLE switches(run_id INTEGER, switch_id INTEGER, name TEXT, tier INTEGER, share REAL, watts REAL);
+CREATE TABLE intervals(run_id INTEGER, time_s REAL, seconds REAL);
 CREATE TABLE node_readings(run_id INTEGER, time_s REAL, seconds REAL, node_id INTEGER, watts REAL);
-CREATE TABLE bus_readings(run_id INTEGER, time_s REAL, seconds REAL, bus_id INTEGER, dc_w REAL, ac_w REAL);
-CREATE TABLE rectifier_readings(run_id INTEGER, time_s REAL, seconds REAL, rectifier_id INTEGER, input_v REAL,
-  input_a REAL, input_w REAL, output_v REAL, output_a REAL, output_w REAL, temperature_c REAL);
-CREATE TABLE switch_readings(run_id INTEGER, time_s REAL, seconds REAL, switch_id INTEGER, watts REAL);
+CREATE TABLE bus_readings(run_id INTEGER, time_s REAL, seconds REAL, bus_id INTEGER, dc_w REAL, ac_w REAL,
+  supply_w REAL, rectifiers_on INTEGER);
+-- Rectifiers of a bus share its load evenly; those that failed (the last ones) carry nothing. Switches draw what they
+-- draw. What follows from other rows is a view: the file is a quarter as large, and as much faster to write.
+CREATE VIEW rectifier_readings AS SELECT run_id, time_s, seconds, rectifier_id, input_v, input_w / input_v AS input_a,
+  input_w, output_v, output_w / output_v AS output_a, output_w,
+  ambient_c + rise_c * output_w / rating_w AS temperature_c FROM
+  (SELECT l.run_id, l.time_s, l.seconds, r.rectifier_id, r.input_v, b.voltage_v AS output_v, r.ambient_c, r.rise_c,
+     r.rating_w, CASE WHEN r.place < l.rectifiers_on THEN l.ac_w / l.rectifiers_on ELSE 0.0 END AS input_w,
+     CASE WHEN r.place < l.rectifiers_on THEN l.supply_w / l.rectifiers_on ELSE 0.0 END AS output_w
+   FROM bus_readings AS l JOIN buses AS b ON b.run_id = l.run_id AND b.bus_id = l.bus_id
+     JOIN rectifiers AS r ON r.run_id = l.run_id AND r.bus_id = l.bus_id);
+CREATE VIEW switch_readings AS SELECT i.run_id, i.time_s, i.seconds, s.switch_id, s.watts
+  FROM intervals AS i JOIN switches AS s ON s.run_id = i.run_id;
 CREATE VIEW energies AS SELECT run_id,
   (SELECT SUM(watts * seconds) FROM node_readings AS n WHERE n.run_id = r.run_id
      AND time_s > run_start_s AND time_s <= run_stop_s) AS nodes_dc_j,
@@ -116,53 +127,39 @@ void insert_inventory(SQLite::Database& db, const TelemetryRun& run, int run_id,
            run.power->buses[static_cast<size_t>(node.bus)].bus,
            run.timeline->groups[static_cast<size_t>(node.group)].role);
   SQLite::Statement buses(db, "INSERT INTO buses VALUES(?,?,?,?,?)");
-  SQLite::Statement rectifiers(db, "INSERT INTO rectifiers VALUES(?,?,?,?,?,?)");
+  SQLite::Statement rectifiers(db, "INSERT INTO rectifiers VALUES(?,?,?,?,?,?,?,?,?,?)");
   for (const BusPowerRun& bus : run.power->buses) {
     insert(buses, run_id, bus.bus, fmt::format("bus-{}", bus.bus), delivery.bus_voltage.value(),
            bus_rating_w(delivery));
     for (int shelf = 0; shelf < delivery.shelves_per_bus; ++shelf)
       for (int slot = 0; slot < delivery.rectifiers_per_shelf; ++slot)
         insert(rectifiers, run_id, rectifier_id(delivery, bus.bus, shelf, slot), bus.bus, shelf, slot,
-               delivery.rectifier.rating.value());
+               delivery.rectifier.rating.value(), shelf * delivery.rectifiers_per_shelf + slot,
+               delivery.rectifier.input_voltage.value(), delivery.rectifier.ambient.value(),
+               delivery.rectifier.rise.value());
   }
-  SQLite::Statement switches(db, "INSERT INTO switches VALUES(?,?,?,?,?)");
-  for (const TelemetrySwitch& s : run.switches) insert(switches, run_id, s.id, s.name, s.tier, s.share);
+  SQLite::Statement switches(db, "INSERT INTO switches VALUES(?,?,?,?,?,?)");
+  for (const TelemetrySwitch& s : run.switches) insert(switches, run_id, s.id, s.name, s.tier, s.share, s.watts);
 }
 
 void insert_readings(SQLite::Database& db, const TelemetryRun& run, int run_id, double interval_s) {
   const PowerDelivery& delivery = run.cluster->power_delivery;
+  SQLite::Statement intervals(db, "INSERT INTO intervals VALUES(?,?,?)");
   SQLite::Statement nodes(db, "INSERT INTO node_readings VALUES(?,?,?,?,?)");
-  SQLite::Statement buses(db, "INSERT INTO bus_readings VALUES(?,?,?,?,?,?)");
-  SQLite::Statement rectifiers(db, "INSERT INTO rectifier_readings VALUES(?,?,?,?,?,?,?,?,?,?,?)");
-  SQLite::Statement switches(db, "INSERT INTO switch_readings VALUES(?,?,?,?,?)");
-  const double input_v = delivery.rectifier.input_voltage.value();
-  const double output_v = delivery.bus_voltage.value();
-  const double rating_w = delivery.rectifier.rating.value();
+  SQLite::Statement buses(db, "INSERT INTO bus_readings VALUES(?,?,?,?,?,?,?,?)");
   each_interval(run, interval_s, [&](const Interval& now) {
     const double from_s = now.from_s, time_s = now.to_s, seconds = now.seconds();
+    insert(intervals, run_id, time_s, seconds);
     for (const NodePowerRun& node : run.power->nodes)
       insert(nodes, run_id, time_s, seconds, node.node, node.factor * now.group_w[static_cast<size_t>(node.group)]);
-    const double middle_s = 0.5 * (from_s + time_s);
     for (size_t i = 0; i < run.power->buses.size(); ++i) {
       const BusPowerRun& bus = run.power->buses[i];
       const double dc_w = now.bus_w[i];
       const double loss_w = bus.loss_between_j(delivery, from_s, time_s) / seconds;
       const double supply_w = bus.supply == bus.dc ? dc_w : bus.supply->integral(from_s, time_s) / seconds;
-      insert(buses, run_id, time_s, seconds, bus.bus, dc_w, supply_w + loss_w);
-      const int on = bus.rectifiers_on(delivery, middle_s);
-      for (int shelf = 0; shelf < delivery.shelves_per_bus; ++shelf)
-        for (int slot = 0; slot < delivery.rectifiers_per_shelf; ++slot) {
-          // Rectifiers of a bus share its load evenly; those that failed (the last ones) carry nothing.
-          const bool works = shelf * delivery.rectifiers_per_shelf + slot < on;
-          const double output_w = works ? supply_w / on : 0;
-          const double input_w = works ? (supply_w + loss_w) / on : 0;
-          const double temperature =
-              delivery.rectifier.ambient.value() + delivery.rectifier.rise.value() * output_w / rating_w;
-          insert(rectifiers, run_id, time_s, seconds, rectifier_id(delivery, bus.bus, shelf, slot), input_v,
-                 input_w / input_v, input_w, output_v, output_w / output_v, output_w, temperature);
-        }
+      insert(buses, run_id, time_s, seconds, bus.bus, dc_w, supply_w + loss_w, supply_w,
+             bus.rectifiers_on(delivery, 0.5 * (from_s + time_s)));
     }
-    for (const TelemetrySwitch& s : run.switches) insert(switches, run_id, time_s, seconds, s.id, s.watts);
   });
 }
 

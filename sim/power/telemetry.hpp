@@ -4,13 +4,14 @@
 // the report to rounding. Tables:
 //   runs(run_id, scenario, seed, cluster, run_start_s, run_stop_s, interval_s, network_rule)
 //   nodes(node_id, name, bus_id, role)           buses(bus_id, name, voltage_v, rating_w)
-//   rectifiers(rectifier_id, bus_id, shelf, slot, rating_w)      switches(switch_id, name, tier, share)
+//   rectifiers(rectifier_id, bus_id, shelf, slot, rating_w, ...)  switches(switch_id, name, tier, share, watts)
 //   node_readings(run_id, time_s, seconds, node_id, watts)
-//   bus_readings(run_id, time_s, seconds, bus_id, dc_w, ac_w)
+//   bus_readings(run_id, time_s, seconds, bus_id, dc_w, ac_w, supply_w, rectifiers_on)
+// Views, of what follows from other rows:
 //   rectifier_readings(run_id, time_s, seconds, rectifier_id, input_v, input_a, input_w, output_v, output_a, output_w,
 //                      temperature_c)
 //   switch_readings(run_id, time_s, seconds, switch_id, watts)
-// View energies(run_id, nodes_dc_j, rectifier_loss_j, network_j): what the report says of window run.
+//   energies(run_id, nodes_dc_j, rectifier_loss_j, network_j): what the report says of window run.
 // time_s is the end of the interval, from run_start. Ids of nodes, buses and switches are those of the cluster.
 #pragma once
 

@@ -101,6 +101,30 @@ std::string step_section(const std::vector<Comparand>& all) {
   return out;
 }
 
+// A step that does not react to what changed says what it is made of.
+std::string unmoved_lines(const std::vector<Comparand>& all) {
+  std::string out;
+  const std::string prefix = "step.breakdown_s.";
+  for (size_t i = 1; i < all.size(); ++i) {
+    double change_s = 0, whole_s = 0;
+    std::vector<std::pair<double, std::string>> parts;
+    for (const auto& [path, value] : all[i].outputs)
+      if (const double part_s = path.rfind(prefix, 0) == 0 ? std::strtod(value.c_str(), nullptr) : 0; part_s > 0) {
+        parts.emplace_back(part_s, path.substr(prefix.size()));
+        whole_s += part_s;
+      }
+    if (parts.empty() || !step_parts(all.front(), all[i], change_s).empty() ||
+        differences({all.front().inputs, all[i].inputs}).empty())
+      continue;
+    std::sort(parts.rbegin(), parts.rend());
+    out += fmt::format("The step of {} stays as it was: ", all[i].name);
+    for (size_t k = 0; k < std::min<size_t>(4, parts.size()); ++k)
+      out += fmt::format("{}{:.1f} % {}", k > 0 ? ", " : "", 100 * parts[k].first / whole_s, parts[k].second);
+    out += "; what changed bounds none of its parts, or works beside them\n";
+  }
+  return out;
+}
+
 // A difference that the next seed may turn round says so.
 std::string noise_lines(const std::vector<Comparand>& all) {
   std::string out;
@@ -134,7 +158,7 @@ std::string compare_table(const std::vector<Comparand>& all, bool everything) {
   out += unknown_inputs(all);
   section(out, "Outputs (SI units)", all, &Comparand::outputs, everything ? 0 : noise_of(all));
   out += noise_lines(all);
-  return out + step_section(all);
+  return out + step_section(all) + unmoved_lines(all);
 }
 
 std::string compare_json(const std::vector<Comparand>& all) {

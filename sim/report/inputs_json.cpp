@@ -83,7 +83,8 @@ std::string inputs_json(const Reproduction& how, const std::vector<LoadedScenari
   return written(all);
 }
 
-std::string study_inputs_json(const Reproduction& how, const LoadedStudy& loaded, const LoadedScenario& scenario) {
+std::string study_inputs_json(const Reproduction& how, const LoadedStudy& loaded,
+                              const std::optional<LoadedScenario>& scenario) {
   const Study& study = loaded.study;
   json all = head(how);
   json axes = json::array(), figures = json::array();
@@ -100,11 +101,12 @@ std::string study_inputs_json(const Reproduction& how, const LoadedStudy& loaded
     figures.push_back({{"stem", figure_stem(study, k)}, {"title", figure_title(study, k)}, {"y", study.figures[k].y}});
   all["study"] = {{"name", study.name},
                   {"description", study.description},
-                  {"scenario", study.scenario},
+                  {loaded.of_hall() ? "hall" : "scenario", loaded.of_hall() ? study.hall : study.scenario},
                   {"set", study.set},
                   {"axes", axes},
                   {"figures", figures}};
-  all["scenarios"] = json::array({scenario_json(scenario)});
+  all["scenarios"] = json::array();
+  if (scenario) all["scenarios"].push_back(scenario_json(*scenario));
   return written(all);
 }
 

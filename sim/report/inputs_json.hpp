@@ -2,6 +2,7 @@
 // inputs.json beside the results that `run`, `sweep` and `validate` leave in a folder.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ std::string command_text(const std::vector<std::string>& words);
 // Scenarios have to be loaded with their explanation.
 std::string inputs_json(const Reproduction& how, const std::vector<LoadedScenario>& scenarios);
 // The same for a study: its description, what changes, and the scenario that it changes.
-std::string study_inputs_json(const Reproduction& how, const LoadedStudy& loaded, const LoadedScenario& scenario);
+std::string study_inputs_json(const Reproduction& how, const LoadedStudy& loaded,
+                              const std::optional<LoadedScenario>& scenario);
 
 }  // namespace tw::report

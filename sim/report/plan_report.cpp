@@ -207,7 +207,7 @@ std::string fit_table(const HallFit& f) {
       fmt::format("How many nodes of {} the hall carries (numbers that are multiples of {})\n", f.scenario, f.step);
   out += fmt::format("  {:<16} {:>10} {:>7} {:>8} {:>12} {:>12}  {}\n", "by", "limit", "nodes", "batch", "peak",
                      "switches", "bound by");
-  for (const HallAnswer& a : f.answers)
+  for (const HallCount& a : f.answers)
     out += fmt::format("  {:<16} {:>10} {:>7} {:>8} {:>12} {:>12}  {}\n", a.by, power_text(a.limit_w), a.nodes,
                        a.nodes > 0 ? fmt::format("{}", a.gbs) : "-", a.nodes > 0 ? power_text(a.peak_w) : "-",
                        a.nodes > 0 ? power_text(a.network_w) : "-", a.bound);
@@ -221,7 +221,7 @@ std::string fit_json(const HallFit& f) {
   json j = {{"scenario", f.scenario},       {"multiple_of", f.step},
             {"node_peak_w", f.node_peak_w}, {"node_nameplate_w", f.node_nameplate_w},
             {"simulated", f.simulated},     {"fit", json::array()}};
-  for (const HallAnswer& a : f.answers)
+  for (const HallCount& a : f.answers)
     j["fit"].push_back({{"by", a.by},
                         {"limit_w", a.limit_w},
                         {"nodes", a.nodes},

@@ -63,7 +63,7 @@ std::string interval_of(const json& result, const Merit& m) {
                      100 * i.at("level").get<double>(), i.at("rows").dump());
 }
 
-bool failed(const json& result) {
+bool is_failed(const json& result) {
   return result.contains("error");
 }
 
@@ -74,15 +74,15 @@ std::string summary_html(const json& results) {
   for (const Merit& m : kMerits) {
     bool some = false;
     for (const json& r : results)
-      some = some ||
-             (!failed(r) && r.contains(json::json_pointer(m.pointer)) && !r[json::json_pointer(m.pointer)].is_null());
+      some = some || (!is_failed(r) && r.contains(json::json_pointer(m.pointer)) &&
+                      !r[json::json_pointer(m.pointer)].is_null());
     // Tokens say more than samples where there are tokens.
     if (some && std::string(m.pointer) == "/step/samples_per_s" && !shown.empty() &&
         std::string(shown.back().pointer) == "/step/tokens_per_s")
       some = false;
     if (some) shown.push_back(m), columns.push_back(m.label);
   }
-  if (results.size() == 1 && !failed(results[0])) {
+  if (results.size() == 1 && !is_failed(results[0])) {
     std::vector<std::pair<std::string, HtmlCell>> merits;
     for (const Merit& m : shown) {
       const std::string interval = interval_of(results[0], m);
@@ -92,7 +92,7 @@ std::string summary_html(const json& results) {
   }
   std::vector<Cells> rows;
   for (size_t i = 0; i < results.size(); ++i) {
-    if (failed(results[i])) {
+    if (is_failed(results[i])) {
       out += fmt::format("<p class=\"failed\">{} failed: {}</p>\n", html_text(results[i].value("scenario", "")),
                          html_text(results[i].value("error", "")));
       continue;
@@ -113,7 +113,7 @@ std::string reference_html(const std::string& folder, const json& results) {
     double sum = 0;
     int count = 0;
     for (size_t i = 0; i < results.size(); ++i) {
-      if (failed(results[i])) continue;
+      if (is_failed(results[i])) continue;
       const json& list = results[i].at("reference").at("rows");
       for (size_t k = 0; k < list.size(); ++k) {
         const json& r = list[k];
@@ -139,7 +139,7 @@ std::string reference_html(const std::string& folder, const json& results) {
   }
   if (out.empty()) return "<p>Nothing was measured that these scenarios could be held against.</p>\n";
   for (const json& r : results)
-    if (!failed(r) && r.at("reference").at("source").is_string())
+    if (!is_failed(r) && r.at("reference").at("source").is_string())
       out += fmt::format("<p>{}: {}</p>\n", html_text(r.value("scenario", "")),
                          html_text(r.at("reference").at("source").get<std::string>()));
   return out + figures_html(folder, {{"predicted-measured", "Simulated against measured, with the error of each row"}});
@@ -183,7 +183,7 @@ std::string run_page(const std::string& folder, const json& results, const json&
   for (size_t i = 0; i < results.size(); ++i) {
     const json& r = results[i];
     const std::string name = r.value("scenario", "");
-    if (failed(r)) {
+    if (is_failed(r)) {
       warnings += fmt::format("<li><b>{}</b> failed: {}</li>\n", html_text(name), html_text(r.value("error", "")));
       continue;
     }

@@ -46,6 +46,46 @@ std::string values_text(const json& values) {
   return text;
 }
 
+std::string asked_html(const json& study) {
+  if (!study.contains("axes")) return "";
+  std::vector<Cells> rows;
+  int axis = 0;
+  for (const json& columns : study.at("axes")) {
+    ++axis;
+    for (const auto& [pointer, values] : columns.items())
+      rows.push_back({{fmt::format("axis {}", axis)}, {pointer}, {values_text(values)}});
+  }
+  for (const json& set : study.value("set", json::array())) {
+    const std::string text = set.get<std::string>();
+    const size_t equals = text.find('=');
+    rows.push_back(
+        {{"all points"}, {text.substr(0, equals)}, {equals == std::string::npos ? "" : text.substr(equals + 1)}});
+  }
+  return html_table("What the study sets", {"where", "input", "values"}, rows);
+}
+
+// The points that were simulated: what was set, and the outputs that some of them have.
+std::string points_html(const CsvTable& t, const std::vector<std::string>& pointers) {
+  std::vector<std::string> columns;
+  std::vector<const char*> shown;
+  for (const std::string& p : pointers) columns.push_back(input_name(p));
+  for (const Column& c : kColumns) {
+    if (!t.has(c.name)) continue;
+    bool some = false;
+    for (size_t i = 0; i < t.rows(); ++i) some = some || !t.text(i, c.name).empty();
+    if (some) columns.push_back(c.label), shown.push_back(c.name);
+  }
+  std::vector<Cells> rows;
+  for (size_t i = 0; i < t.rows(); ++i) {
+    if (t.has("error") && !t.text(i, "error").empty()) continue;
+    Cells row;
+    for (const std::string& p : pointers) row.push_back({input_value(t.text(i, p))});
+    for (const char* c : shown) row.push_back(csv_cell_of(t, i, c));
+    rows.push_back(std::move(row));
+  }
+  return html_table("", columns, rows);
+}
+
 }  // namespace
 
 std::string study_page(const std::string& folder, const json& inputs) {
@@ -91,55 +131,20 @@ std::string study_page(const std::string& folder, const json& inputs) {
   }
   summary += merits_html(merits);
 
-  std::string what;
-  if (study.contains("axes")) {
-    std::vector<Cells> rows;
-    int axis = 0;
-    for (const json& columns : study.at("axes")) {
-      ++axis;
-      for (const auto& [pointer, values] : columns.items())
-        rows.push_back({{fmt::format("axis {}", axis)}, {pointer}, {values_text(values)}});
-    }
-    for (const json& set : study.value("set", json::array())) {
-      const std::string text = set.get<std::string>();
-      const size_t equals = text.find('=');
-      rows.push_back(
-          {{"all points"}, {text.substr(0, equals)}, {equals == std::string::npos ? "" : text.substr(equals + 1)}});
-    }
-    what += html_table("What the study sets", {"where", "input", "values"}, rows);
-  }
-  what += origins_html(inputs);
-
   std::vector<PageFigure> figures;
   if (study.contains("figures"))
     for (const json& f : study.at("figures")) figures.push_back({f.value("stem", ""), f.value("title", "")});
 
-  std::vector<std::string> columns;
-  std::vector<const char*> shown;
-  for (const std::string& p : pointers) columns.push_back(input_name(p));
-  for (const Column& c : kColumns) {
-    if (!t.has(c.name)) continue;
-    bool some = false;
-    for (size_t i = 0; i < t.rows(); ++i) some = some || !t.text(i, c.name).empty();
-    if (some) columns.push_back(c.label), shown.push_back(c.name);
-  }
-  std::vector<Cells> rows;
-  for (size_t i = 0; i < t.rows(); ++i) {
-    if (t.has("error") && !t.text(i, "error").empty()) continue;
-    Cells row;
-    for (const std::string& p : pointers) row.push_back({input_value(t.text(i, p))});
-    for (const char* c : shown) row.push_back(csv_cell_of(t, i, c));
-    rows.push_back(std::move(row));
-  }
   const std::string drawn = figures_html(folder, figures);
   const std::string body = sections_html(
       {{"summary", "Summary", "", summary},
        {"figures", "Figures", "", drawn.empty() ? "<p>The study asks for none, or gnuplot was missing.</p>\n" : drawn},
        {"points", "Points", "",
-        html_table("", columns, rows) + "<p>All outputs of each point are in <code>sweep.csv</code>.</p>\n"},
+        points_html(t, pointers) + "<p>All outputs of each point are in <code>sweep.csv</code>.</p>\n"},
        {"warnings", "Failed points", "",
         failed.empty() ? "<p>None.</p>\n" : "<ul class=\"warnings\">\n" + failed + "</ul>\n"},
-       {"inputs", "Inputs", "Inputs and where they come from", html_details("What was asked for", what)},
+       {"inputs", "Inputs", "Inputs and where they come from",
+        html_details("What was asked for", asked_html(study) + origins_html(inputs))},
        {"reproduce", "How to reproduce", "", reproduce_html(inputs, {})}});
   return html_page(
       "Study " + study.value("name", std::string("of ") + std::filesystem::path(folder).filename().string()),

@@ -37,8 +37,9 @@ namespace {
 
 // Inputs of which every answer of the study is independent, all others being equal.
 std::vector<std::string> without_effect(const SweepTable& t) {
-  constexpr const char* answers[] = {"step.time_s", "run.time_to_train_s.mean", "power.network_w", "energy.facility_j",
-                                     "memory.per_gpu_bytes"};
+  constexpr const char* answers[] = {"step.time_s",       "run.time_to_train_s.mean", "power.network_w",
+                                     "energy.facility_j", "memory.per_gpu_bytes",     "feed_j",
+                                     "wait_mean_s"};
   std::vector<std::string> list;
   for (size_t k = 0; k < t.inputs.size(); ++k) {
     if (t.inputs[k] == "seed") continue;
@@ -119,8 +120,10 @@ std::string sweep_table(const Study& study, const SweepTable& t, size_t most) {
   }
   out += " ";
   for (size_t k = 0; k < t.inputs.size(); ++k) out += fmt::format(" {:>{}}", last_key(t.inputs[k]), widths[k]);
-  out +=
-      fmt::format("  {:>12} {:>9} {:>16} {:>10} {:>12}\n", "step", "DP share", "time to train", "node DC", "facility");
+  out += study.hall.empty()
+             ? fmt::format("  {:>12} {:>9} {:>16} {:>10} {:>12}\n", "step", "DP share", "time to train", "node DC",
+                           "facility")
+             : fmt::format("  {:>12} {:>9} {:>16} {:>10} {:>12}\n", "jobs done", "used", "mean wait", "peak", "feed");
   for (size_t i = 0; i < t.rows.size() && i < most; ++i) {
     const SweepTable::Row& row = t.rows[i];
     out += " ";
@@ -134,6 +137,13 @@ std::string sweep_table(const Study& study, const SweepTable& t, size_t most) {
       const std::string text = t.value(row, name);
       return text.empty() ? std::nullopt : std::optional(std::strtod(text.c_str(), nullptr));
     };
+    if (!study.hall.empty()) {
+      const auto watts = number("peak_w"), joules = number("feed_j"), wait = number("wait_mean_s");
+      out += fmt::format("  {:>12} {:>7.2f} % {:>16} {:>10} {:>12}\n", plain(number("finished").value_or(0), 6),
+                         100 * number("utilisation").value_or(0), wait ? plain(*wait, 6) + " s" : "-",
+                         watts ? power_text(*watts) : "-", joules ? energy_text(*joules) : "-");
+      continue;
+    }
     const auto step = number("step.time_s"), dp = number("step.breakdown_s.dp"),
                run = number("run.time_to_train_s.mean"), watts = number("power.node_dc_w.mean"),
                joules = number("energy.facility_j");

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/math/distributions/normal.hpp>
 #include <cmath>
 
 #include "core/codec.hpp"
+#include "core/quantile.hpp"
 #include "core/random.hpp"
 
 namespace tw {
@@ -88,7 +88,7 @@ double draw_samples(const Convergence& c, double gbs, double first, double inter
   const double mean = std::max(0.1 * target.mean, target.mean - rounding / 2);
   const double variance = std::max(0.0, target.sd * target.sd - rounding * rounding / 12);
   auto stream = random_stream(seed, "samples to target", 0);
-  const double z = boost::math::quantile(boost::math::normal(), uniform(stream));
+  const double z = normal_quantile(uniform(stream));
   const double log_variance = std::log1p(variance / (mean * mean));
   const double need = mean * std::exp(z * std::sqrt(log_variance) - log_variance / 2);
   if (interval <= 0) return need + rounding / 2;

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/error.hpp"
+#include "run/horizon.hpp"
 #include "run/lanes.hpp"
 #include "run/step_source.hpp"
 
@@ -14,22 +15,8 @@ namespace {
 
 constexpr double kShortestPhase_s = 0.25;  // steps shorter than this share a phase
 constexpr double kMostPhases = 20000;      // long runs take coarser phases: memory does not grow with steps
-constexpr double kMostSteps = 2e7;
-constexpr double kMostCheckpoints = 1e5;
-constexpr double kMostEvaluations = 1e5, kMostMarks = 1e7;
-constexpr double kMostFailures = 1e5;
-constexpr double kLongestRun_s = 10 * 365.25 * 86400;
-constexpr double kIdleAround_s = 120;  // idle before and after, for meters whose file reaches beyond the run
+constexpr double kIdleAround_s = 120;      // idle before and after, for meters whose file reaches beyond the run
 constexpr double kNever = std::numeric_limits<double>::infinity();
-
-double evaluation_batches(const RunInputs& in) {
-  const Plan& plan = *in.step.plan;
-  const double per_node = in.step.cluster->node.gpus;
-  const double ranks = in.step.workload != nullptr
-                           ? per_node * (plan.evaluation_nodes > 0 ? plan.evaluation_nodes : plan.nodes)
-                           : static_cast<double>(plan.dp) * plan.mbs;
-  return std::ceil(in.run->evaluation_samples / ranks);
-}
 
 // When the slowest of all data loaders is ready, after run_start: each process spawns its own, and the run goes on when
 // the last one is there, so that more processes wait longer.
@@ -81,7 +68,9 @@ class Player {
         failures_(job_failure_rates(in), series.seed),
         lanes_(in, model, -in.step.software->init.value() - kIdleAround_s) {
     out_.target_samples = target_samples(in, series);
-    all_steps_ = static_cast<long>(check_horizon());
+    const Horizon horizon = horizon_of(in, model, out_.target_samples);
+    all_steps_ = horizon.steps;
+    shortest_phase_s_ = std::max(kShortestPhase_s, horizon.expected_s / kMostPhases);
     evaluation_batches_s_ = evaluation_batches(in) * model.evaluation_batch_s;
     evaluation_fixed_s_ =
         software_.evaluation_fixed.value() + (in.step.workload ? in.step.workload->evaluation_fixed.value() : 0);
@@ -113,34 +102,6 @@ class Player {
 
   double evaluation_s() const { return evaluation_fixed_s_ + evaluation_batches_s_; }
   double now_s() const { return lanes_.now_s() + pending_s_; }
-
-  double check_horizon() {
-    const double steps = std::ceil(out_.target_samples / gbs_ - 1e-9);
-    const double marks = run_.evaluation_interval > 0 ? out_.target_samples / run_.evaluation_interval : 0;
-    const double expected_s = steps * std::max(model_.quiet.time_s, model_.input.batch_s) +
-                              marks * (software_.evaluation_fixed.value() +
-                                       (in_.step.workload ? in_.step.workload->evaluation_fixed.value() : 0) +
-                                       evaluation_batches(in_) * model_.evaluation_batch_s);
-    if (!(steps <= kMostSteps) || !(expected_s <= kLongestRun_s))
-      throw DoesNotFit(
-          fmt::format("a run of {:.3g} steps and {:.3g} days; at most {:.0g} steps and ten years are simulated", steps,
-                      expected_s / 86400, kMostSteps));
-    const auto at_most = [](const char* what, double count, double most, const char* allowed) {
-      if (!(count <= most))
-        throw DoesNotFit(
-            fmt::format("a run with {:.3g} {}; at most {:.0g} are simulated: {}", count, what, most, allowed));
-    };
-    at_most("evaluations", std::min(steps, marks), kMostEvaluations, "a longer evaluation_interval");
-    at_most("marks of evaluations", marks, kMostMarks, "a longer evaluation_interval");
-    at_most("failures", job_failure_rates(in_).total() * expected_s, kMostFailures, "a longer time between failures");
-    if (run_.checkpoints) {
-      const double by_time = run_.checkpoints->interval.value();
-      const double count = by_time > 0 ? std::min(steps, expected_s / by_time) : steps / run_.checkpoints->every_steps;
-      at_most("checkpoints", count, kMostCheckpoints, "a longer interval");
-    }
-    shortest_phase_s_ = std::max(kShortestPhase_s, expected_s / kMostPhases);
-    return steps;
-  }
 
   // A stretch of one kind on all nodes. False when a failure cut it off; the run has then gone back.
   bool pass(PhaseKind kind, double length_s, const ActivityTimes& shares, int steps = 0,

@@ -55,9 +55,14 @@ double StepSource::pipelined(uint64_t index) {
   const bool own = series_.pool_seed == series_.seed || model_.replicas > 1;
   const uint64_t seed = own ? series_.seed : series_.pool_seed;
   std::vector<double>& pool = series_.pools != nullptr && model_.replicas == 1 ? (*series_.pools)[seed] : own_[seed];
+  const StepPlan& plan = model_.step;
   const auto simulate_next = [&] {
-    pool.push_back(simulate_step(model_.step, model_.network, engine_, model_.replicas, seed, pool.size()).time_s -
-                   model_.quiet.time_s);
+    // Where replicas meet at the end alone, and nobody else is on the links, noise changes nothing before.
+    if (!plan.meet_every_visit && model_.network.others.empty())
+      pool.push_back(end_jitter_s(plan, model_.quiet, model_.replicas, seed, pool.size()));
+    else
+      pool.push_back(simulate_step(model_.step, model_.network, engine_, model_.replicas, seed, pool.size()).time_s -
+                     model_.quiet.time_s);
   };
   if (own) {
     if (index == pool.size() && pool.size() < pool_size(model_)) simulate_next();

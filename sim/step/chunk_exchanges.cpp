@@ -1,5 +1,6 @@
 // What a visit's exchanges take: alone, beside kernels, and beside those of another micro-batch.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "step/chunk_program.hpp"
@@ -10,6 +11,9 @@ namespace {
 // Large exchanges reach this share of an NVLink domain's line rate (reference/gpu_lab/collectives.csv: 329 to 361 of
 // 450 GB/s).
 constexpr double kReachedShare = 0.78;
+
+// A visit's exchanges of one kind are played in at most so many pieces: short against the visit, few against its layers.
+constexpr size_t kMostPieces = 4;
 
 }  // namespace
 
@@ -29,12 +33,25 @@ void ChunkProgram::join(TaskCost& forward, TaskCost& backward) const {
   const double waits_s = forward.ep_s + backward.ep_s, kernels_s = forward.busy.total() + backward.busy.total();
   if (!in_.software->dispatch_beside || waits_s <= 0) return;
   const double hidden = std::min(1.0, kernels_s / waits_s), slower = in_.software->kernel_beside_exchange - 1;
-  for (TaskCost* c : {&forward, &backward}) {
+  const std::array<TaskCost*, 2> both{&forward, &backward};
+  const std::array<double, 2> waited_s{forward.ep_s, backward.ep_s}, apart_s{forward.device_s(), backward.device_s()};
+  for (TaskCost* c : both) {
     const double beside_s = c->ep_s * hidden;
     c->ep_s -= beside_s;
     c->busy[Activity::collective] += beside_s * slower;
     c->busy.beside += beside_s;
   }
+  // All-to-alls of both fill the time of both evenly; what kernels have over hides what they may take longer.
+  const double joined_s = forward.device_s() + backward.device_s(), room = std::max(0.0, kernels_s / waits_s - 1);
+  for (size_t i = 0; i < both.size(); ++i)
+    for (VisitExchange& x : both[i]->shared) {
+      x.begin_s *= both[i]->device_s() / apart_s[i];
+      if (stream_of(x.what) != Stream::ep || waited_s[i] <= 0) continue;
+      const double share = waits_s * both[i]->device_s() / joined_s / waited_s[i];
+      x.bytes *= share, x.alone_s *= share;
+      x.slack_s += room * x.waited_s * share;
+      x.waited_s *= share * (1 - hidden);
+    }
 }
 
 // An exchange inside an NVLink domain is held up by kernels beside it (reference/gpu_lab/interference.csv); one that
@@ -55,7 +72,87 @@ TravelTime ChunkProgram::travel(Exchange dense, Exchange experts, const SharedSu
     t.alone_s += alone_s;
     t.beside_s += beside_s(what, size, alone_s);
   }
+  if (shared_.empty()) return t;
+  t.load = dense;
+  // Experts' parameters go with the others.
+  const auto links = shared_.find(dense);
+  if (links != shared_.end() && links->second > 0)
+    t.bytes = bytes.experts > 0 ? t.alone_s / links->second : bytes.dense;
   return t;
+}
+
+Stream stream_of(Exchange e) {
+  switch (e) {
+    case Exchange::cp_exchange:
+    case Exchange::cp_all_gather:
+    case Exchange::cp_reduce_scatter:
+    case Exchange::cp_all_to_all:
+      return Stream::cp;
+    case Exchange::ep_all_to_all:
+    case Exchange::expert_tp_gather:
+    case Exchange::expert_tp_scatter:
+    case Exchange::expert_tp_reduce:
+      return Stream::ep;
+    case Exchange::tp_all_gather:
+    case Exchange::tp_reduce_scatter:
+    case Exchange::tp_all_reduce:
+      return Stream::tp;
+    default:
+      return Stream::dp;
+  }
+}
+
+std::vector<VisitExchange> visit_exchanges(const std::vector<Task>& tasks, const Played& alone,
+                                           const SharedExchanges& shared) {
+  std::vector<VisitExchange> found;
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    const auto links = shared.find(tasks[i].load);
+    const double length_s = alone.done_s[i] - alone.begin_s[i];
+    if (links == shared.end() || !(tasks[i].bytes > 0) || !(length_s > 0)) continue;
+    VisitExchange x{tasks[i].load, tasks[i].bytes, alone.begin_s[i], 0, 0, alone.end_s - alone.done_s[i]};
+    x.alone_s = std::min(length_s, x.bytes * links->second);
+    // When the first kernel that needs it could have begun without it.
+    double before_s = 0;
+    for (size_t j = 0; j < tasks.size(); ++j) {
+      if (tasks[j].stream != Stream::compute) continue;
+      const auto needs = [&](int k) { return k == static_cast<int>(i); };
+      if (needs(tasks[j].after) || needs(tasks[j].also_after)) {
+        double ready_s = before_s;
+        for (const int k : {tasks[j].after, tasks[j].also_after})
+          if (k >= 0 && !needs(k)) ready_s = std::max(ready_s, alone.done_s[static_cast<size_t>(k)]);
+        x.slack_s = std::max(0.0, ready_s - alone.done_s[i]);
+        break;
+      }
+      before_s = alone.done_s[j];
+    }
+    x.slack_s = std::max(0.0, x.slack_s);
+    if (x.slack_s <= 0) x.waited_s = x.alone_s;
+    found.push_back(x);
+  }
+  return found;
+}
+
+std::vector<VisitExchange> in_pieces(const std::vector<VisitExchange>& all) {
+  std::map<Exchange, std::vector<VisitExchange>> of_kind;
+  for (const VisitExchange& x : all) of_kind[x.what].push_back(x);
+  std::vector<VisitExchange> pieces;
+  for (const auto& [what, list] : of_kind) {
+    const size_t each = (list.size() + kMostPieces - 1) / kMostPieces;
+    for (size_t i = 0; i < list.size(); ++i) {
+      if (i % each == 0) {
+        pieces.push_back(list[i]);
+        continue;
+      }
+      VisitExchange& p = pieces.back();
+      p.bytes += list[i].bytes;
+      p.alone_s += list[i].alone_s;
+      p.waited_s += list[i].waited_s;
+      p.slack_s += list[i].slack_s;
+    }
+  }
+  std::stable_sort(pieces.begin(), pieces.end(),
+                   [](const VisitExchange& a, const VisitExchange& b) { return a.begin_s < b.begin_s; });
+  return pieces;
 }
 
 }  // namespace tw

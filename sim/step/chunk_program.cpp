@@ -41,27 +41,6 @@ double kernel_time_s(const Operation& o, const Accelerator& a, const Software& s
   return 0;
 }
 
-Stream stream_of(Exchange e) {
-  switch (e) {
-    case Exchange::cp_exchange:
-    case Exchange::cp_all_gather:
-    case Exchange::cp_reduce_scatter:
-    case Exchange::cp_all_to_all:
-      return Stream::cp;
-    case Exchange::ep_all_to_all:
-    case Exchange::expert_tp_gather:
-    case Exchange::expert_tp_scatter:
-    case Exchange::expert_tp_reduce:
-      return Stream::ep;
-    case Exchange::tp_all_gather:
-    case Exchange::tp_reduce_scatter:
-    case Exchange::tp_all_reduce:
-      return Stream::tp;
-    default:
-      return Stream::dp;
-  }
-}
-
 SharedSum share(const SharedSum& s, double f) {
   return {s.dense * f, s.experts * f};
 }
@@ -74,8 +53,9 @@ bool ChunkShape::operator==(const ChunkShape& o) const {
          gradients.experts == o.gradients.experts;
 }
 
-ChunkProgram::ChunkProgram(const StepInputs& in, const ExchangeTime& exchange, const Slowdown& slowdown, Pass pass)
-    : in_(in), exchange_(exchange), pass_(pass) {
+ChunkProgram::ChunkProgram(const StepInputs& in, const ExchangeTime& exchange, const Slowdown& slowdown, Pass pass,
+                           const SharedExchanges& shared)
+    : in_(in), exchange_(exchange), pass_(pass), shared_(shared) {
   const LayerOperations embed = embedding_operations(*in.network, *in.training, *in.plan, *in.software);
   const LayerOperations head = head_operations(*in.network, *in.training, *in.plan, *in.software);
   for (const LayerKind& kind : layer_kinds(*in.network)) {
@@ -115,6 +95,7 @@ ChunkProgram::List ChunkProgram::timed(const std::vector<Operation>& operations,
       t.task.stream = stream_of(o.exchange);
       t.task.length_s = exchange_(o.exchange, bytes);
       t.task.bytes = bytes;
+      if (shared_.count(o.exchange) > 0) t.task.load = o.exchange;
       t.task.beside_s = beside_s(o.exchange, bytes, t.task.length_s);
       const bool form = o.exchange == Exchange::tp_all_reduce && software.host_per_all_reduce.value() > 0;
       t.task.host_s = host * (form ? software.host_per_all_reduce : software.host_per_collective).value();
@@ -124,6 +105,8 @@ ChunkProgram::List ChunkProgram::timed(const std::vector<Operation>& operations,
                         o.launches * software.traced_gap.value();
       t.task.flops = o.flops;
       t.task.host_s = host * o.launches * software.host_per_operation.value();
+      if (o.bare && software.host_per_kernel.value() > 0)
+        t.task.host_s = o.launches * software.host_per_kernel.value() / hosts.launch_speed;
       if (o.weight_gradient) t.parameters = o.m * o.n * o.groups;
       if (o.kind == OperationKind::attention && in_.plan->cp > 1) {
         t.attention = true;
@@ -170,6 +153,7 @@ TaskCost ChunkProgram::played(const TaskList& b) const {
   c.host_exchange_s = issued.host_exchange_s;
   c.flops = b.flops;
   c.launches = b.launches;
+  if (!shared_.empty()) c.shared = visit_exchanges(b.tasks, device, shared_);
   if (kept_ != nullptr) kept_->push_back({b.tasks, device, 1});
   return c;
 }
@@ -311,6 +295,13 @@ TaskCost ChunkProgram::last(const ChunkShape& shape, bool inputs, std::vector<Bu
 }
 
 PassCost ChunkProgram::cost(const ChunkShape& shape, bool split) {
+  PassCost c = whole_cost(shape, split);
+  for (TaskCost* t : {&c.forward, &c.backward, &c.input, &c.weight, &c.first_forward, &c.last_backward, &c.last_weight})
+    t->shared = in_pieces(t->shared);
+  return c;
+}
+
+PassCost ChunkProgram::whole_cost(const ChunkShape& shape, bool split) const {
   PassCost c;
   const Plan& plan = *in_.plan;
   if (pass_ == Pass::evaluation) {
@@ -340,23 +331,30 @@ PassCost ChunkProgram::cost(const ChunkShape& shape, bool split) {
   return c;
 }
 
-std::vector<PassCost> chunk_costs(const StepInputs& in, const ExchangeTime& exchange, const Slowdown& slowdown,
-                                  Pass pass) {
-  const Plan& plan = *in.plan;
-  ChunkProgram program(in, exchange, slowdown, pass);
-  const auto groups = groups_of(in);
-  const auto layers = layers_of_chunks(in.network->layers, plan);
+std::vector<ChunkShape> chunk_shapes(const StepInputs& in) {
+  const auto layers = layers_of_chunks(*in.network, *in.plan);
   const auto kinds = layer_kinds(*in.network);
   auto next = kinds.begin();
+  std::vector<ChunkShape> shapes(layers.size());
+  for (size_t c = 0; c < layers.size(); ++c) {
+    shapes[c].kinds.assign(next, next + layers[c]);
+    next += layers[c];
+  }
+  shapes.front().embedding = true;
+  shapes.back().head = true;
+  return shapes;
+}
+
+std::vector<PassCost> chunk_costs(const StepInputs& in, const ExchangeTime& exchange, const Slowdown& slowdown,
+                                  Pass pass, const SharedExchanges& shared) {
+  const Plan& plan = *in.plan;
+  ChunkProgram program(in, exchange, slowdown, pass, shared);
+  const auto groups = groups_of(in);
   const bool split = rule_of(plan.schedule, plan.vp).splits;
   std::vector<PassCost> chunks;
-  std::vector<ChunkShape> shapes;
-  for (size_t c = 0; c < layers.size(); ++c) {
-    ChunkShape shape;
-    shape.kinds.assign(next, next + layers[c]);
-    next += layers[c];
-    shape.embedding = c == 0;
-    shape.head = c + 1 == layers.size();
+  std::vector<ChunkShape> shapes = chunk_shapes(in);
+  for (size_t c = 0; c < shapes.size(); ++c) {
+    ChunkShape& shape = shapes[c];
     if (pass == Pass::training) {
       shape.gradients = exchanged_gradients(in, groups, static_cast<int>(c));
       if (plan.sharding == Sharding::zero3) shape.gathered = gathered_bytes(groups, static_cast<int>(c));
@@ -364,10 +362,8 @@ std::vector<PassCost> chunk_costs(const StepInputs& in, const ExchangeTime& exch
       if ((plan.sharding == Sharding::zero1 || plan.sharding == Sharding::zero2) && in.software->gather_beside_forward)
         shape.gathered = share(shape.gradients, weight);
     }
-    const auto known = std::find(shapes.begin(), shapes.end(), shape);
-    chunks.push_back(known == shapes.end() ? program.cost(shape, split)
-                                           : chunks[static_cast<size_t>(known - shapes.begin())]);
-    shapes.push_back(shape);
+    const auto known = static_cast<size_t>(std::find(shapes.begin(), shapes.end(), shape) - shapes.begin());
+    chunks.push_back(known == c ? program.cost(shape, split) : chunks[known]);
   }
   return chunks;
 }

@@ -20,10 +20,23 @@ struct ChunkShape {
   bool operator==(const ChunkShape& o) const;
 };
 
+// The queue that an exchange waits in.
+Stream stream_of(Exchange e);
+
+// The exchanges of a list of tasks that the engine plays, and how long kernels wait for them when they are alone.
+std::vector<VisitExchange> visit_exchanges(const std::vector<Task>& tasks, const Played& alone,
+                                           const SharedExchanges& shared);
+// The same in a few pieces of each kind, in the order in which they begin.
+std::vector<VisitExchange> in_pieces(const std::vector<VisitExchange>& all);
+
+// Of each chunk in turn, but for what is gathered and exchanged.
+std::vector<ChunkShape> chunk_shapes(const StepInputs& in);
+
 // Makes programs of one plan. Kernels and exchanges are timed once.
 class ChunkProgram {
  public:
-  ChunkProgram(const StepInputs& in, const ExchangeTime& exchange, const Slowdown& slowdown, Pass pass);
+  ChunkProgram(const StepInputs& in, const ExchangeTime& exchange, const Slowdown& slowdown, Pass pass,
+               const SharedExchanges& shared = {});
 
   // All visits of a chunk of this shape. `split`: the schedule runs the halves of backward apart.
   PassCost cost(const ChunkShape& shape, bool split);
@@ -40,6 +53,7 @@ class ChunkProgram {
   using List = std::vector<TimedOperation>;
   TaskList list() const { return {in_.plan->cp, in_.software->scatter_beside_weights}; }
   List timed(const std::vector<Operation>& operations, double slowdown) const;
+  PassCost whole_cost(const ChunkShape& shape, bool split) const;
   TaskCost played(const TaskList& list) const;
   TaskCost layers(const ChunkShape& shape, bool backward, bool inputs, bool weights) const;
   TaskCost sharded(const ChunkShape& shape, bool backward, bool inputs, bool weights) const;
@@ -55,6 +69,7 @@ class ChunkProgram {
   const StepInputs& in_;
   const ExchangeTime& exchange_;
   Pass pass_;
+  SharedExchanges shared_;
   // The list of the l-th layer that a pass comes to.
   const List& layer(const ChunkShape& shape, int l, bool backward) const;
   struct Lists {

@@ -11,6 +11,10 @@ double TaskCost::from_host() const {
 }
 
 TaskCost& TaskCost::operator+=(const TaskCost& o) {
+  for (VisitExchange x : o.shared) {
+    x.begin_s += device_s();
+    shared.push_back(x);
+  }
   const double after_s = device_s() + o.device_s(), device = std::max(after_s, to_host_s + o.from_host());
   const double host = std::max(host_s + o.host_s, from_host() + o.to_host_s);
   from_host_s = std::max(from_host() + o.device_s(), host_s + o.from_host());
@@ -36,6 +40,11 @@ TaskCost TaskCost::repeated(int times) const {
   c.gap_s = gap_s * f, c.host_s = host_s * f, c.flops = flops * f, c.launches = launches * f;
   c.host_exchange_s = host_exchange_s * f;
   c.from_host_s = from_host() + (f - 1) * std::max(device_s(), host_s);
+  for (int i = 0; i < times; ++i)
+    for (VisitExchange x : shared) {
+      x.begin_s += i * device_s();
+      c.shared.push_back(x);
+    }
   return c;
 }
 
@@ -70,7 +79,7 @@ TaskCost optimizer_cost(const StepInputs& in) {
 
 std::vector<ParameterGroup> groups_of(const StepInputs& in) {
   return parameter_groups(*in.network, *in.training, *in.plan, *in.software,
-                          layers_of_chunks(in.network->layers, *in.plan));
+                          layers_of_chunks(*in.network, *in.plan));
 }
 
 SharedSum exchanged_gradients(const StepInputs& in, const std::vector<ParameterGroup>& groups, int chunk) {

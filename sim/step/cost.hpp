@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <vector>
 
 #include "hardware/activity.hpp"
@@ -16,6 +17,20 @@ namespace tw {
 
 // Seconds of one exchange alone.
 using ExchangeTime = std::function<double(Exchange what, double bytes)>;
+
+// Exchanges inside visits that may meet others on the links of the fabric, and the seconds that these links need for
+// each byte when nobody else is there.
+using SharedExchanges = std::map<Exchange, double>;
+
+// One of them, or several in a row.
+struct VisitExchange {
+  Exchange what = Exchange::none;
+  double bytes = 0;
+  double begin_s = 0;  // from the beginning of the visit, alone
+  double alone_s = 0;  // on its links
+  double waited_s = 0; // of that the kernels wait for it
+  double slack_s = 0;  // it may be so late before kernels wait longer, in full
+};
 
 // Device and host time of one visit, or of a part of one, all in seconds. As a map in (max, +) algebra: begun when the
 // host is free at h and the device (and the input) at d, it ends at max(h + from_host(), d + device_s()), and the host
@@ -32,6 +47,7 @@ struct TaskCost {
   double host_exchange_s = 0;           // exchanges run while the device waits for the host
   double flops = 0;                     // of its kernels
   double launches = 0;                  // that the host issues
+  std::vector<VisitExchange> shared;    // in the order in which they begin
   double device_s() const { return busy.total() + tp_s + cp_s + ep_s + dp_s + gap_s; }
   double from_host() const;
   TaskCost& operator+=(const TaskCost& next);  // then `next`
@@ -64,9 +80,10 @@ struct Slowdown {
 enum class Pass { training, evaluation };
 
 // Cost of each chunk for one micro-batch, embedding and head included in the first and last. `slowdown` lengthens the
-// kernels that draw more than the board limit allows (gpu_power.hpp); 1 = full clock.
+// kernels that draw more than the board limit allows (gpu_power.hpp); 1 = full clock. `shared`: exchanges that the
+// costs list one by one, so that the engine can play them.
 std::vector<PassCost> chunk_costs(const StepInputs& in, const ExchangeTime& exchange, const Slowdown& slowdown,
-                                  Pass pass);
+                                  Pass pass, const SharedExchanges& shared = {});
 
 // Adam and gradient scaling after the last micro-batch, on the rank with most parameters: bytes per trained parameter
 // moved at the copy plateau.

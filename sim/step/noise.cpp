@@ -1,11 +1,12 @@
 #include "step/noise.hpp"
 
 #include <algorithm>
-#include <boost/math/distributions/normal.hpp>
 #include <boost/random/exponential_distribution.hpp>
 #include <boost/random/normal_distribution.hpp>
 #include <boost/random/poisson_distribution.hpp>
 #include <cmath>
+
+#include "core/quantile.hpp"
 
 namespace tw {
 namespace {
@@ -65,13 +66,12 @@ double member_cdf(const MemberNoise& noise, double x) {
 }
 
 double member_quantile(const MemberNoise& noise, double p) {
-  if (noise.stalls <= 0 || noise.stall_mean_s <= 0)
-    return noise.sigma_s <= 0 ? 0 : noise.sigma_s * boost::math::quantile(boost::math::normal(), p);
+  if (noise.stalls <= 0 || noise.stall_mean_s <= 0) return noise.sigma_s <= 0 ? 0 : noise.sigma_s * normal_quantile(p);
   const StallMixture mixture(noise);
   // Stalls only add: the normal part alone is a lower bound, and all of it without a stall an upper one.
   const double sigma = std::max(noise.sigma_s, 1e-4 * noise.stall_mean_s), without = p * std::exp(noise.stalls);
-  double low = sigma * boost::math::quantile(boost::math::normal(), p), high = low + noise.stall_mean_s;
-  if (without < 1 - 1e-15) high = sigma * boost::math::quantile(boost::math::normal(), without);
+  double low = sigma * normal_quantile(p), high = low + noise.stall_mean_s;
+  if (without < 1 - 1e-15) high = sigma * normal_quantile(without);
   double below = mixture.cdf(low) - p, above = mixture.cdf(high) - p;
   while (above < 0 && high < 1e6) {
     low = high, below = above;

@@ -46,16 +46,6 @@ void check_schedule(const Plan& plan, const ReadContext& at) {
   at.at("schedule").fault(refusal.substr(0, cut), cut == std::string::npos ? "1f1b" : refusal.substr(cut + 2));
 }
 
-int micro_batches_in_flight(Schedule schedule, int stage, int pp, int vp, int micro_batches) {
-  int now = 0, most = 0;
-  for (const Visit& v : rule_of(schedule, vp).visits(stage, pp, vp, micro_batches)) {
-    // What a split backward leaves for its weights stays until they are done.
-    if (v.part != Part::input) now += v.backward ? -1 : 1;
-    most = std::max(most, now);
-  }
-  return most;
-}
-
 ChunkPlacement looped(int pp, int vp) {
   ChunkPlacement p{vp, {{}}};
   for (int c = 0; c < pp * vp; ++c) p.way[0].push_back({c % pp, c / pp});

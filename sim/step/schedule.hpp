@@ -56,9 +56,6 @@ bool single_chunk(Schedule schedule, int vp);
 // Adds a fault for a plan that its schedule cannot run; `at` is the plan's place in the scenario.
 void check_schedule(const Plan& plan, const ReadContext& at);
 
-// Most forwards of a stage whose backward has not run yet: what activations must be kept for.
-int micro_batches_in_flight(Schedule schedule, int stage, int pp, int vp, int micro_batches);
-
 // Chunks go round the stages: stage c % pp, slot c / pp (Megatron-LM's interleaving).
 ChunkPlacement looped(int pp, int vp);
 // Out and back again: stage r holds chunks r and 2 pp - 1 - r.

@@ -66,7 +66,8 @@ void StepSimulation::travel_both(int stage, Exchange dense, Exchange experts, co
 }
 
 // Gradients of a chunk travel in buckets as soon as they are there.
-void StepSimulation::release_gradients(int stage, int replica, const Visit& v, double begin_s, double end_s) {
+void StepSimulation::release_gradients(int stage, int replica, size_t index, double begin_s, double end_s) {
+  const Visit& v = visits(stage)[index];
   if (class_of(net_.gradient_exchange, stage) < 0 && class_of(net_.expert_exchange, stage) < 0) return;
   const PassCost& p = pass(stage, v);
   for (const Bucket& b : v.part == Part::whole ? p.buckets : p.weight_buckets) {
@@ -75,7 +76,8 @@ void StepSimulation::release_gradients(int stage, int replica, const Visit& v, d
                                Gradients{Exchange::expert_reduce, b.bytes.experts, stretch}}) {
       if (g.bytes <= 0) continue;
       ++worker(stage, replica).buckets_left;
-      engine_.at(begin_s + (end_s - begin_s) * share, [this, stage, replica, g] { bucket_ready(stage, replica, g); });
+      in_visit(stage, replica, index, begin_s + (end_s - begin_s) * share, false,
+               [this, stage, replica, g] { bucket_ready(stage, replica, g); });
     }
   }
 }

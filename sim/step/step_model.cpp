@@ -103,11 +103,20 @@ void StepSimulation::compute(int stage, int replica, double now) {
   const double queue_s = c.launches > 0 ? kLaunchQueue * c.device_s() / c.launches : end - begin_s_ + 1;
   w.host_free_s = std::max(host_end + (host_end >= end ? jitter : 0), end - queue_s);
   charge(w, c, end - now, jitter, v.backward ? w.backward : w.forward);
-  if (releases(w, v)) release_gradients(stage, replica, v, now, end + jitter);
+  w.doing = &c;
+  w.began_s = now;
+  w.late_s = 0;
+  w.started = 0;
+  w.left = c.shared.size();
+  if (w.left > 0) {
+    w.arrived.assign(w.left, 0);
+    next_exchange(stage, replica);
+  }
+  if (releases(w, v)) release_gradients(stage, replica, index, now, end + jitter);
   if (v.backward && v.part != Part::input) ++w.backwards[static_cast<size_t>(v.chunk)];
   const double flops = c.flops;
   const bool first = !v.backward && v.micro_batch == 0 && v.chunk == 0;
-  engine_.at(end + jitter, [this, stage, replica, index, now, flops, first] {
+  in_visit(stage, replica, index, end + jitter, true, [this, stage, replica, index, now, flops, first] {
     Worker& at = worker(stage, replica);
     const double since = engine_.now_s();
     auto go = [this, stage, replica, index, now, flops, since] {
@@ -249,14 +258,9 @@ StepOutcome StepSimulation::outcome() {
   size_t busiest = 0;
   for (size_t i = 0; i < workers_.size(); i += static_cast<size_t>(replicas_))
     if (workers_[i].charged.compute > workers_[busiest].charged.compute) busiest = i;
-  // Once a step all replicas meet, whatever they did before.
-  double jitter = 0;
-  if (!plan_.meet_every_visit) {
-    const MemberNoise n = noise_of(plan_.noise, workers_[busiest].intervals, plan_.nodes_per_member);
-    double worst = 0;
-    for (int r = 0; r < replicas_; ++r) worst = r == 0 ? draw(n, 0, r) : std::max(worst, draw(n, 0, r));
-    jitter = std::max(worst, -0.5 * (end - begin_s_));
-  }
+  out.intervals = workers_[busiest].intervals;
+  out.time_s = end - begin_s_ + plan_.fixed_s;
+  const double jitter = plan_.meet_every_visit ? 0 : end_jitter_s(plan_, out, replicas_, seed_, step_);
   out.breakdown = workers_[busiest].charged;
   out.breakdown.bubble += end - workers_[busiest].done_s;
   out.breakdown.jitter += jitter;
@@ -264,7 +268,6 @@ StepOutcome StepSimulation::outcome() {
   out.time_s = end - begin_s_ + jitter + plan_.fixed_s;
   out.jitter_s = out.breakdown.jitter;
   out.fabric_bytes = fabric_bytes_;
-  out.intervals = workers_.front().intervals;
   const double each = 1.0 / plan_.stages;
   for (int s = 0; s < plan_.stages; ++s) {
     const Worker& w = worker(s, 0);
@@ -275,6 +278,18 @@ StepOutcome StepSimulation::outcome() {
     out.backward.activity += w.backward.activity.scaled(each);
   }
   return out;
+}
+
+// Once a step all replicas meet, whatever they did before.
+double end_jitter_s(const StepPlan& plan, const StepOutcome& quiet, int replicas, uint64_t seed, uint64_t step) {
+  const MemberNoise n = noise_of(plan.noise, quiet.intervals, plan.nodes_per_member);
+  double worst = 0;
+  for (int r = 0; r < replicas; ++r) {
+    SplitMix64 stream = member_stream(seed, step, 0, r);
+    const double own = replicas == 1 ? draw_maximum(n, plan.members, stream) : draw_member(n, stream);
+    worst = r == 0 ? own : std::max(worst, own);
+  }
+  return std::max(worst, -0.5 * (quiet.time_s - plan.fixed_s));
 }
 
 StepOutcome simulate_step(const StepPlan& plan, const StepNetwork& net, network::Engine& engine, int replicas,

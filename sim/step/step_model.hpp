@@ -61,7 +61,7 @@ struct StepOutcome {
   Stretch forward, backward;
   Breakdown breakdown;                        // of the stage that is busiest
   std::vector<ActivityTimes> stage_activity;  // seconds by activity, a GPU of each stage; the rest of the step is spin
-  std::vector<IssuedWork> intervals;            // of the first stage, between the places where replicas may meet
+  std::vector<IssuedWork> intervals;            // of that stage, between the places where replicas may meet
   double jitter_s = 0;
   double fabric_bytes = 0;  // payload handed to the engine
 };
@@ -70,5 +70,9 @@ struct StepOutcome {
 // member on its own. Spans of replica 0 are appended to `spans` when given.
 StepOutcome simulate_step(const StepPlan& plan, const StepNetwork& net, network::Engine& engine, int replicas,
                           uint64_t seed, uint64_t step, std::vector<Span>* spans = nullptr);
+
+// What noise adds to a step whose replicas meet at its end only: the same as simulate_step() draws, from the step
+// without noise. Not for steps that meet every visit, or with neighbours, who change them.
+double end_jitter_s(const StepPlan& plan, const StepOutcome& quiet, int replicas, uint64_t seed, uint64_t step);
 
 }  // namespace tw

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "network/collective.hpp"
+#include "step/visit_network.hpp"
 
 namespace tw {
 namespace {
@@ -15,105 +16,6 @@ using network::Rank;
 
 // A kernel that the host has issued ahead starts without the launch that a lone call pays for.
 constexpr double kIssuedFloor_s = 10e-6;
-
-// Where each rank of the grid stands.
-class RankGrid {
- public:
-  RankGrid(const Plan& plan, const Fabric& fabric, const std::vector<int>& nodes)
-      : plan_(plan), fabric_(fabric), nodes_(nodes) {}
-  Rank at(int tp, int cp, int dp, int pp) const {
-    const int r = tp + plan_.tp * (cp + plan_.cp * (dp + plan_.dp * pp));
-    return {nodes_[static_cast<size_t>(r / fabric_.gpus)], r % fabric_.gpus};
-  }
-  Rank of_stage(int r, int stage) const {
-    return at(r % plan_.tp, r / plan_.tp % plan_.cp, r / plan_.tp / plan_.cp, stage);
-  }
-  // All groups of `stage` and replica whose members differ in one coordinate.
-  std::vector<std::vector<Rank>> tp_groups(int dp) const {
-    std::vector<std::vector<Rank>> groups;
-    for (int c = 0; c < plan_.cp; ++c) {
-      groups.emplace_back();
-      for (int t = 0; t < plan_.tp; ++t) groups.back().push_back(at(t, c, dp, 0));
-    }
-    return groups;
-  }
-  std::vector<std::vector<Rank>> cp_groups(int dp) const {
-    std::vector<std::vector<Rank>> groups;
-    for (int t = 0; t < plan_.tp; ++t) {
-      groups.emplace_back();
-      for (int c = 0; c < plan_.cp; ++c) groups.back().push_back(at(t, c, dp, 0));
-    }
-    return groups;
-  }
-  // The ranks of a stage, TP innermost, are cut into those that share one expert, those with different experts, and
-  // those that hold the same: expert parallelism takes neighbouring ranks.
-  std::vector<std::vector<Rank>> ep_groups() const {
-    std::vector<std::vector<Rank>> groups;
-    for (int t = 0; t < plan_.expert_tp(); ++t) {
-      groups.emplace_back();
-      for (int e = 0; e < plan_.ep; ++e) groups.back().push_back(of_stage(t + plan_.expert_tp() * e, 0));
-    }
-    return groups;
-  }
-  std::vector<std::vector<Rank>> expert_gradient_groups(int stage) const {
-    std::vector<std::vector<Rank>> groups;
-    const int holders = plan_.ep * plan_.expert_tp();
-    for (int first = 0; first < holders; ++first) {
-      groups.emplace_back();
-      for (int r = first; r < plan_.tp * plan_.cp * plan_.dp; r += holders) groups.back().push_back(of_stage(r, stage));
-    }
-    return groups;
-  }
-  std::vector<std::vector<Rank>> expert_tp_groups() const {
-    std::vector<std::vector<Rank>> groups;
-    for (int first = 0; first < plan_.tp * plan_.cp; first += plan_.expert_tp()) {
-      groups.emplace_back();
-      for (int t = 0; t < plan_.expert_tp(); ++t) groups.back().push_back(of_stage(first + t, 0));
-    }
-    return groups;
-  }
-  // Gradients are the same over data and context parallel ranks; neighbours of them share states.
-  std::vector<std::vector<Rank>> gradient_groups(int stage) const { return cut(stage, plan_.sharded_over(), 1); }
-  // The ranks of the shard groups that hold the same piece.
-  std::vector<std::vector<Rank>> piece_groups(int stage) const {
-    return cut(stage, plan_.dp * plan_.cp / plan_.sharded_over(), plan_.sharded_over());
-  }
-  std::vector<std::vector<Rank>> hand_over_pairs(int dp, int from, int to) const {
-    std::vector<std::vector<Rank>> pairs;
-    for (int c = 0; c < plan_.cp; ++c)
-      for (int t = 0; t < plan_.tp; ++t) pairs.push_back({at(t, c, dp, from), at(t, c, dp, to)});
-    return pairs;
-  }
-
- private:
-  // Groups of `size` data and context parallel ranks each, `stride` apart.
-  std::vector<std::vector<Rank>> cut(int stage, int size, int stride) const {
-    std::vector<std::vector<Rank>> groups;
-    const int all = plan_.dp * plan_.cp;
-    for (int t = 0; t < plan_.tp; ++t)
-      for (int block = 0; block < all; block += size * stride)
-        for (int first = block; first < block + stride; ++first) {
-          groups.emplace_back();
-          for (int i = 0; i < size; ++i)
-            groups.back().push_back(at(t, (first + i * stride) % plan_.cp, (first + i * stride) / plan_.cp, stage));
-        }
-    return groups;
-  }
-
-  const Plan& plan_;
-  const Fabric& fabric_;
-  const std::vector<int>& nodes_;
-};
-
-// How the ranks that share an optimizer's states exchange gradients and weights.
-struct Sharing {
-  bool sharded = false, owners = false;
-  double owned_bytes = 0;  // of weights, that a rank broadcasts
-  Collective reduce() const {
-    return !sharded ? Collective::all_reduce : owners ? Collective::broadcast : Collective::reduce_scatter;
-  }
-  Collective gather() const { return owners ? Collective::broadcast : Collective::all_gather; }
-};
 
 Sharing sharing_of(const StepInputs& in, const std::vector<ParameterGroup>& groups) {
   Sharing s;
@@ -137,57 +39,17 @@ ExchangeTime exchange_times(const RankGrid& grid, double round_s, const Sharing&
     for (const auto& g : groups) inside = inside && collectives->one_domain(g);
     return Group{std::move(groups), inside};
   };
-  const auto tp = std::make_shared<Group>(group(grid.tp_groups(0)));
-  const auto cp = std::make_shared<Group>(group(grid.cp_groups(0)));
-  const auto ep = std::make_shared<Group>(group(grid.ep_groups()));
-  const auto dp = std::make_shared<Group>(group(grid.gradient_groups(0)));
-  const auto outer = std::make_shared<Group>(group(grid.piece_groups(0)));
-  const auto etp = std::make_shared<Group>(group(grid.expert_tp_groups()));
-  const auto edp = std::make_shared<Group>(group(grid.expert_gradient_groups(0)));
+  // In the order of Among.
+  const auto groups = std::make_shared<std::vector<Group>>();
+  for (auto& g : {grid.tp_groups(0), grid.cp_groups(0), grid.ep_groups(), grid.expert_tp_groups(),
+                  grid.gradient_groups(0), grid.piece_groups(0), grid.expert_gradient_groups(0)})
+    groups->push_back(group(g));
   const auto known = std::make_shared<std::map<std::pair<Exchange, double>, double>>();
   return [=](Exchange what, double bytes) {
     const auto [at, fresh] = known->try_emplace({what, bytes}, 0.0);
     if (!fresh) return at->second;
-    const auto [g_of, op] = [&]() -> std::pair<const Group*, Collective> {
-      const Collective reduce = sharing.reduce();
-      switch (what) {
-        case Exchange::tp_reduce_scatter:
-          return {tp.get(), Collective::reduce_scatter};
-        case Exchange::tp_all_reduce:
-          return {tp.get(), Collective::all_reduce};
-        case Exchange::cp_exchange:
-          return {cp.get(), Collective::send_recv};
-        case Exchange::cp_all_gather:
-          return {cp.get(), Collective::all_gather};
-        case Exchange::cp_reduce_scatter:
-          return {cp.get(), Collective::reduce_scatter};
-        case Exchange::cp_all_to_all:
-          return {cp.get(), Collective::all_to_all};
-        case Exchange::ep_all_to_all:
-          return {ep.get(), Collective::all_to_all};
-        case Exchange::expert_tp_gather:
-          return {etp.get(), Collective::all_gather};
-        case Exchange::expert_tp_scatter:
-          return {etp.get(), Collective::reduce_scatter};
-        case Exchange::expert_tp_reduce:
-          return {etp.get(), Collective::all_reduce};
-        case Exchange::weight_gather:
-          return {dp.get(), sharing.gather()};
-        case Exchange::gradient_reduce:
-          return {dp.get(), reduce};
-        case Exchange::outer_reduce:
-          return {outer.get(), Collective::all_reduce};
-        case Exchange::expert_gather:
-          return {edp.get(), Collective::all_gather};
-        case Exchange::expert_reduce:
-          return {edp.get(), reduce};
-        case Exchange::tp_all_gather:
-        case Exchange::none:
-          break;
-      }
-      return {tp.get(), Collective::all_gather};
-    }();
-    const Group& g = *g_of;
+    const Collective op = operation_of(what, sharing);
+    const Group& g = (*groups)[static_cast<size_t>(among(what))];
     const auto ranks = static_cast<int>(g.groups.front().size());
     if (ranks < 2) return 0.0;
     const double messages =
@@ -209,6 +71,8 @@ StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const
   options.sharp = in.software->sharp;
   options.nvls = in.software->nvls;
   options.domain_floor_s = kIssuedFloor_s;
+  // Others name all of their links, and so do streams of SHARP.
+  options.narrowest_links = others.empty() && !options.sharp && fabric.routing == RoutingPolicy::adaptive;
   const auto collectives = std::make_shared<network::Collectives>(fabric, options);
   const RankGrid grid(plan, fabric, nodes);
   const auto groups = in.workload == nullptr ? groups_of(in) : std::vector<ParameterGroup>{};
@@ -307,7 +171,10 @@ StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const
     net.others.push_back(static_cast<int>(net.classes.size()));
     net.classes.push_back(std::move(other));
   }
+  if (in.workload == nullptr) add_visit_exchanges(net, in, fabric, grid, replicas, sharing, *collectives);
   net.links = network::engine_links(fabric, net.classes, &net.link_ids);
+  if (options.narrowest_links && collectives->router().tree() != nullptr)
+    net.other_links = [collectives](std::vector<double>& loads) { collectives->router().tree()->widen(loads); };
   return net;
 }
 

@@ -2,6 +2,8 @@
 // gradient exchange as load classes of the fabric engine.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <vector>
 
 #include "network/engine.hpp"
@@ -26,6 +28,18 @@ struct StepNetwork {
   std::vector<bool> inside_first;
   std::vector<int> weight_gather;                                       // [stage]; sharded optimizers only
   std::vector<int> expert_exchange, expert_gather;                      // the same of the experts' gradients
+  // An exchange inside visits that may meet others on links of the fabric: its class, and how many workers start it
+  // together, each with its part of the bytes.
+  struct InVisits {
+    std::vector<int> classes;      // [stage * replicas + replica]
+    std::vector<double> s_per_byte;  // of each class alone
+    int together = 1;
+  };
+  std::map<Exchange, InVisits> in_visits;
+  SharedExchanges shared;  // the same as the costs of visits need it
+  // Of cables that always carry in the same proportion `links` holds the narrowest: fills in the loads of the others, by
+  // link of the fabric. Empty where it holds all.
+  std::function<void(std::vector<double>&)> other_links;
   double sample_exchange_s = 0;                                         // all-to-all of a profiled workload's samples
   double hand_over_s = 0;                                               // one hand-over alone, the slowest of them
   ExchangeTime exchange;

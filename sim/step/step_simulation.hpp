@@ -2,7 +2,10 @@
 // exchange, may stand in files of their own.
 #pragma once
 
+#include <array>
 #include <functional>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "step/hand_over_queue.hpp"
@@ -34,12 +37,26 @@ struct Worker {
   Stretch forward, backward;
   std::vector<IssuedWork> intervals;
   double done_s = 0;
+  // The visit under way: its exchanges that the engine plays, and how much later than alone it is by now.
+  const TaskCost* doing = nullptr;
+  double began_s = 0, late_s = 0;
+  std::vector<char> arrived;  // of the exchanges
+  size_t started = 0, left = 0;
+  bool next_waits = false;       // the next exchange waits for one before it,
+  std::function<void()> ending;  // and the end of the visit for the last
 };
 
 struct Gradients {
   Exchange what = Exchange::gradient_reduce;
   double bytes = 0, stretch = 1;
 };
+
+// A stream per member, so that level 2 does not depend on the order of events.
+inline SplitMix64 member_stream(uint64_t seed, uint64_t step, int stage, int replica) {
+  return random_stream(
+      seed, "step noise",
+      (step << 24U) ^ (static_cast<uint64_t>(stage) << 16U) ^ static_cast<uint64_t>(replica));
+}
 
 class StepSimulation {
  public:
@@ -50,6 +67,8 @@ class StepSimulation {
         engine_(engine),
         replicas_(replicas),
         begin_s_(engine.now_s()),
+        seed_(seed),
+        step_(step),
         spans_(spans),
         placement_(rule_of(plan.schedule, plan.chunks).placement(plan.stages, plan.chunks)) {
     const auto stages = static_cast<size_t>(plan.stages), each = static_cast<size_t>(replicas);
@@ -66,9 +85,7 @@ class StepSimulation {
         w.backwards.assign(static_cast<size_t>(placement_.slots), 0);
         w.free_since_s = begin_s_;
         w.host_free_s = begin_s_ - plan.host_lead_s;
-        // A stream per member, so that level 2 does not depend on the order of events.
-        streams_.push_back(random_stream(seed, "step noise",
-                                         (step << 24U) ^ (static_cast<uint64_t>(s) << 16U) ^ static_cast<uint64_t>(r)));
+        if (plan.meet_every_visit) streams_.push_back(member_stream(seed, step, s, r));
       }
     }
     if (plan.queued_hand_over && plan.stages > 1) {
@@ -102,6 +119,14 @@ class StepSimulation {
 
   void compute(int stage, int replica, double now);
 
+  // Exchanges of a visit, one after the other; what one takes longer than alone makes later all that waits for it.
+  void next_exchange(int stage, int replica);
+  void begin_exchange(int stage, int replica, size_t piece);
+  void exchange_done(int stage, int replica, size_t piece, double since_s);
+  // Calls `what` at `due_s` of a visit that is not late, later by as much as it is late then. `end`: not before all
+  // exchanges of the visit are done.
+  void in_visit(int stage, int replica, size_t index, double due_s, bool end, std::function<void()> what);
+
   double draw(const MemberNoise& n, int stage, int replica);
 
   static void charge(Worker& w, const TaskCost& c, double elapsed_s, double jitter_s, Stretch& stretch);
@@ -131,7 +156,7 @@ class StepSimulation {
   void move(size_t t, int replica);
 
   // Gradients of a chunk travel in buckets as soon as they are there.
-  void release_gradients(int stage, int replica, const Visit& v, double begin_s, double end_s);
+  void release_gradients(int stage, int replica, size_t index, double begin_s, double end_s);
 
   static int class_of(const std::vector<int>& classes, int stage) {
     return classes.empty() ? -1 : classes[static_cast<size_t>(stage)];
@@ -169,6 +194,7 @@ class StepSimulation {
   network::Engine& engine_;
   int replicas_;
   double begin_s_;
+  uint64_t seed_, step_;
   std::vector<Span>* spans_;
   ChunkPlacement placement_;
   std::vector<std::vector<Visit>> visits_;  // [stage]
@@ -178,6 +204,8 @@ class StepSimulation {
   std::vector<SplitMix64> streams_;
   std::vector<std::vector<std::vector<Waiting>>> meetings_;
   std::vector<Buckets> ready_buckets_ = std::vector<Buckets>(static_cast<size_t>(plan_.stages));
+  // Who has come to an exchange inside a visit, and when: (class, visit, piece).
+  std::map<std::array<size_t, 3>, std::vector<std::pair<int, double>>> come_to_;
   size_t finished_ = 0;
   double fabric_bytes_ = 0;
 };

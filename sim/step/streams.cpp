@@ -93,7 +93,11 @@ class Player {
   double stretch(size_t stream) const {
     if (stream == 0) return exchanges() > 0 ? kernel_beside_ : 1;
     const Task& task = tasks_[static_cast<size_t>(queue_[stream][queue_[stream].head])];
-    return std::max(1, exchanges()) * (queue_[0].running ? std::max(1.0, task.beside_s / task.length_s) : 1);
+    int sharing = exchanges();
+    for (size_t s = 1; s < kStreams && task.load != Exchange::none; ++s)  // loads of the engine share there
+      if (s != stream && queue_[s].running && tasks_[static_cast<size_t>(queue_[s][queue_[s].head])].load != Exchange::none)
+        --sharing;
+    return std::max(1, sharing) * (queue_[0].running ? std::max(1.0, task.beside_s / task.length_s) : 1);
   }
 
   double next_change() const {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "hardware/activity.hpp"
+#include "workload/operations.hpp"
 
 namespace tw {
 
@@ -24,6 +25,8 @@ struct Task {
   int after = -1, also_after = -1;
   double beside_s = 0;      // of an exchange: its length while kernels run, at least length_s
   bool stops_host = false;  // the host issues nothing more before it is done
+  // Of an exchange that is a load of the fabric engine: which one. Two of them share links there, not here.
+  Exchange load = Exchange::none;
 };
 
 // What came of a list of tasks.

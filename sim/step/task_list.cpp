@@ -52,6 +52,8 @@ int TaskList::beside(Stream stream, const TravelTime& travel, int after, double 
   t.activity = Activity::collective;
   t.length_s = travel.alone_s;
   t.beside_s = travel.beside_s;
+  t.load = travel.load;
+  t.bytes = travel.bytes;
   t.after = after;
   t.host_s = host_s;
   return push(t, 1);

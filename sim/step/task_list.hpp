@@ -22,6 +22,8 @@ struct TimedOperation {
 // An exchange of data-parallel ranks: its length without kernels running, and with.
 struct TravelTime {
   double alone_s = 0, beside_s = 0;
+  Exchange load = Exchange::none;  // of the engine (Task)
+  double bytes = 0;                // of that load, where a visit plays it
 };
 
 class TaskList {

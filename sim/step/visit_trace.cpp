@@ -4,7 +4,6 @@
 
 #include "step/chunk_program.hpp"
 #include "workload/memory.hpp"
-#include "workload/pattern.hpp"
 
 namespace tw {
 namespace {
@@ -30,16 +29,10 @@ VisitTraces visit_traces(const StepInputs& in, const ExchangeTime& exchange, con
   const Plan& plan = *in.plan;
   ChunkProgram program(in, exchange, slowdown, Pass::training);
   const auto groups = groups_of(in);
-  const auto layers = layers_of_chunks(in.network->layers, plan);
-  const auto kinds = layer_kinds(*in.network);
-  auto next = kinds.begin();
   std::vector<VisitTrace> forward, backward;  // [chunk]
-  for (size_t c = 0; c < layers.size(); ++c) {
-    ChunkShape shape;
-    shape.kinds.assign(next, next + layers[c]);
-    next += layers[c];
-    shape.embedding = c == 0;
-    shape.head = c + 1 == layers.size();
+  std::vector<ChunkShape> shapes = chunk_shapes(in);
+  for (size_t c = 0; c < shapes.size(); ++c) {
+    ChunkShape& shape = shapes[c];
     if (plan.sharding == Sharding::zero3) {
       shape.gathered = gathered_bytes(groups, static_cast<int>(c));
       shape.gradients = exchanged_gradients(in, groups, static_cast<int>(c));

@@ -34,10 +34,18 @@ class ResultCheck {
     if (nodes_j.value() > 0) same("/energy/nodes_dc_j", nodes_j.value(), "the nodes' dc_j");
     if (const auto nodes = number("/energy/nodes_dc_j"), network = number("/energy/network_j"); nodes && network)
       same("/energy/total_dc_j", *nodes + *network, "nodes and network");
+    for (const std::string block : {"/energy", "/energy_mlperf_v4_0"})
+      if (const auto dc = number(block + "/total_dc_j"), loss = number(block + "/rectifier_loss_j"); dc && loss)
+        same(block + "/total_ac_j", *dc + *loss, "total_dc_j and rectifier_loss_j");
+    if (const auto ac = number("/energy/facility_j"), dc = number("/energy/total_dc_j"); ac && dc)
+      in_order("/energy/facility_j", *dc, *ac, "is below what its nodes and network take");
+    for (const auto& [block, value] : {std::pair{"/step", "/time_s"}, std::pair{"/run/time_to_train_s", "/mean"},
+                                       std::pair{"/power/node_dc_w", "/mean"}, std::pair{"/energy", "/total_dc_j"}})
+      holds(block, number(std::string(block) + value));
     for (const char* share : {"/step/mfu", "/run/goodput", "/power/shelf_headroom"})
       if (const auto v = number(share); v && *v > 1 + kRounding)
         fault(share, fmt::format("{:g} is no share", *v), "at most 1");
-    for (const char* block : {"/step", "/run", "/energy", "/memory"}) not_negative(block);
+    for (const char* block : {"/step", "/run", "/energy", "/memory", "/power/network_w_by_rule"}) not_negative(block);
     const std::string status =
         r_[Pointer("/run")].value("status", json("finished")) == json("stopped") ? "stopped" : "finished";
     const bool time = number("/run/time_to_train_s/mean").has_value();
@@ -63,6 +71,16 @@ class ResultCheck {
     const auto whole = number(pointer);
     if (whole && std::abs(*whole - sum) > 1e3 * kRounding * std::max(std::abs(*whole), std::abs(sum)))
       fault(pointer, fmt::format("{:.9g} is not the sum of {}, {:.9g}", *whole, of, sum), "");
+  }
+  void in_order(const std::string& pointer, double low, double high, const std::string& what) {
+    if (low > high * (1 + kRounding) + kRounding) fault(pointer, fmt::format("{:.9g} {}", high, what), "");
+  }
+  // The interval of a block holds its value.
+  void holds(const std::string& block, std::optional<double> value) {
+    const auto low = number(block + "/interval/low"), high = number(block + "/interval/high");
+    if (!value || !low || !high) return;
+    if (*low > *value * (1 + kRounding) || *value > *high * (1 + kRounding))
+      fault(block + "/interval", fmt::format("{:.9g} to {:.9g} does not hold {:.9g}", *low, *high, *value), "");
   }
   void adds_up(const std::string& whole, const std::string& parts) {
     const Pointer at(parts);

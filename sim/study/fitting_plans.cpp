@@ -10,6 +10,7 @@
 #include "core/document.hpp"
 #include "step/cost.hpp"
 #include "step/schedule.hpp"
+#include "step/step_memory.hpp"
 
 namespace tw {
 namespace {
@@ -37,11 +38,8 @@ bool valid(Plan& plan, const Scenario& s, const Training& training, const Docume
 
 PlanMemory plan_memory(const Architecture& network, const Training& training, const Plan& plan,
                        const Software& software) {
-  const auto layers = layers_of_chunks(network.layers, plan);
-  std::vector<int> in_flight;
-  for (int stage = 0; stage < plan.pp; ++stage)
-    in_flight.push_back(micro_batches_in_flight(plan.schedule, stage, plan.pp, plan.vp, plan.ga()));
-  const auto stages = memory_of_stages(network, training, plan, software, layers, in_flight);
+  const auto layers = layers_of_chunks(network, plan);
+  const auto stages = memory_of_stages(network, training, plan, software, layers, memory_work(plan));
   const auto most = std::max_element(stages.begin(), stages.end(),
                                      [](const auto& a, const auto& b) { return a.total() < b.total(); });
   return {static_cast<int>(most - stages.begin()), *most};

@@ -71,10 +71,10 @@ class Hall {
     const auto w = network_power_w(*s_.network_rule, fabric_,
                                    {{place(fabric_, s_.placement, nodes + s_.plan.evaluation_nodes), {}}});
     if (!w)
-      throw InputError({{base_.file, "/network_rule",
-                         fmt::format("{} does not say what the switches of {} draw", choice_name(*s_.network_rule),
-                                     s_.cluster.name),
-                         "as_stated or whole_switches: a hall feeds its switches, too"}});
+      throw InputError(
+          {{base_.file, "/network_rule",
+            fmt::format("{} does not say what the switches of {} draw", choice_name(*s_.network_rule), s_.cluster.name),
+            "as_stated or whole_switches: a hall feeds its switches, too"}});
     return *w;
   }
   int gbs(int nodes) const {
@@ -115,8 +115,8 @@ class Hall {
   }
 
   template <class LoadOf>
-  HallAnswer largest(const std::string& by, double limit_w, const LoadOf& load_of) {
-    HallAnswer answer;
+  HallCount largest(const std::string& by, double limit_w, const LoadOf& load_of) {
+    HallCount answer;
     answer.by = by, answer.limit_w = limit_w;
     // Power grows with nodes: [low fits, high does not].
     int low = 0, high = most_ + 1, best = 0;

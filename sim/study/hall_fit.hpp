@@ -18,7 +18,7 @@ struct HallFitOptions {
 };
 
 // One way of counting. The hall carries `nodes`; the next number that the plan divides would be beyond it.
-struct HallAnswer {
+struct HallCount {
   std::string by;        // "simulated peak", "nameplate"
   double limit_w = 0;    // the whole power, or its derated share
   int nodes = 0;         // 0: not even the fewest
@@ -33,7 +33,7 @@ struct HallFit {
   int step = 1;  // nodes of one replica: what numbers are multiples of
   double node_peak_w = 0, node_nameplate_w = 0;
   size_t simulated = 0;
-  std::vector<HallAnswer> answers;
+  std::vector<HallCount> answers;
 };
 
 // The plan keeps its tensor, pipeline and context parallelism and its accumulation: data parallelism and the batch

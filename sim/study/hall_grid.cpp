@@ -90,6 +90,9 @@ void HallLaw::describe(Outputs<HallLaw>& d) {
   d.output("slowdown", &HallLaw::slowdown, "1", "over that without a cap");
   d.output("node_w", &HallLaw::node_w, "W", "a node on its DC bus, mean over the run");
   d.output("step_s", &HallLaw::step_s, "s", "one training step; null for a job without a scenario");
+  d.output(
+      "links", &HallLaw::links, "",
+      "what narrower uplinks make of it, for jobs that share them; empty where uplinks carry all that adapters send");
 }
 
 void HallKindResult::describe(Outputs<HallKindResult>& d) {

@@ -54,6 +54,8 @@ class Loader {
       for (const auto& entry : in_.money->node) cluster_named(entry.first, root_.at("money").at("node"));
     if (in_.embodied)
       for (const auto& entry : in_.embodied->node) cluster_named(entry.first, root_.at("embodied").at("node"));
+    if (in_.preempt && in_.queue == hall::Queue::first_come)
+      root_.at("preempt").fault("a queue by arrival knows no priorities", "with queue backfill or priority");
     if (in_.grid_limits && in_.grid_limits->band_to < in_.grid_limits->band_from)
       root_.at("grid_limits").at("band_to").fault("the band ends before it begins", "above band_from");
   }
@@ -226,14 +228,25 @@ class Loader {
       root_.faults->add(fault);
     }
     if (!mine.empty()) return;
+    // Others on the uplinks of its units, where these do not carry all that adapters send.
+    if (uplink_nodes(place.cluster) < hall::kNever && rated.scenario.plan.nodes > place.cluster.fabric.nodes_per_unit)
+      kind.squeeze = {1, 2, 4, 8};
     // A lower limit in the file would count as what the board is made for, and move what is transferred to it.
     for (const double cap_w : kind.cap_w) {
-      kind.scenario.push_back(rated);
-      if (cap_w <= 0) continue;
-      LoadedScenario& capped = kind.scenario.back();
-      Power& limit = capped.scenario.cluster.node.accelerator.board_limit;
-      limit = std::min(limit, watts(cap_w));
-      capped.sha256 = sha256_hex(fmt::format("{} {} W", rated.sha256, limit.value()));
+      LoadedScenario capped = rated;
+      if (cap_w > 0) {
+        Power& limit = capped.scenario.cluster.node.accelerator.board_limit;
+        limit = std::min(limit, watts(cap_w));
+        capped.sha256 = sha256_hex(fmt::format("{} {} W", rated.sha256, limit.value()));
+      }
+      for (const double squeeze : kind.squeeze) {
+        kind.scenario.push_back(capped);
+        if (squeeze <= 1) continue;
+        LoadedScenario& narrow = kind.scenario.back();
+        narrow.scenario.cluster.fabric.uplink_bandwidth =
+            Bandwidth::from_value(narrow.scenario.cluster.fabric.uplink_bandwidth.value() / squeeze);
+        narrow.sha256 = sha256_hex(fmt::format("{} / {}", capped.sha256, squeeze));
+      }
     }
   }
 

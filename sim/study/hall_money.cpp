@@ -17,7 +17,8 @@ void count_money(const LoadedHall& loaded, const hall::HallPlan& plan, hall::Hal
     double sum = 0, held = 0;
     for (size_t c = 0; c < plan.clusters.size(); ++c) {
       const auto node = per_node.find(plan.clusters[c].name);
-      const double node_value = node == per_node.end() ? 0 : node->second.value();
+      if (node == per_node.end()) return;  // a part that is not known makes no sum
+      const double node_value = node->second.value();
       sum +=
           (plan.clusters[c].nodes * node_value + plan.clusters[c].switches * per_switch) * out.end_s / (years * year_s);
     }

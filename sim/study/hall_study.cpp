@@ -94,6 +94,26 @@ std::vector<Outcome> simulate_each(const LoadedHall& loaded, const HallOptions& 
   return outcomes;
 }
 
+double work_of(const Outcome& o, const std::string& where) {
+  if (!o.result.error.empty() && o.exit_code == static_cast<int>(ExitCode::does_not_fit))
+    throw DoesNotFit(fmt::format("{}: {}", where, o.result.error));
+  if (!o.result.error.empty()) throw SimulationError(fmt::format("{}: {}", where, o.result.error));
+  if (!o.result.run.time_to_train_s.mean || !o.result.power.mean)
+    throw SimulationError(fmt::format("{}: the run stops before its target", where));
+  return *o.result.run.time_to_train_s.mean;
+}
+
+// A narrower uplink makes nothing faster; what looks so is rounding.
+std::vector<hall::LinkPoint> link_law(const HallKind& kind, const Outcome* outcomes, const std::string& where) {
+  std::vector<hall::LinkPoint> law;
+  for (size_t q = 0; q < kind.squeeze.size() && kind.squeeze.size() > 1; ++q) {
+    const double work_s = work_of(outcomes[q], where), base_s = *outcomes[0].result.run.time_to_train_s.mean;
+    law.push_back({kind.squeeze[q], std::max(law.empty() ? 1 : law.back().slowdown, work_s / base_s),
+                   *outcomes[q].result.power.mean});
+  }
+  return law;
+}
+
 // What each kind does under each of its caps.
 std::vector<HallKindResult> simulate_kinds(const LoadedHall& loaded, const HallOptions& options,
                                            const std::function<void(size_t, size_t)>& progress) {
@@ -106,22 +126,22 @@ std::vector<HallKindResult> simulate_kinds(const LoadedHall& loaded, const HallO
     r.name = job.name, r.scenario = job.scenario, r.nodes = job.nodes, r.tokens = job.tokens;
     r.start_up_w = idle_node_w(loaded.input.clusters[at(kind.cluster)].cluster);
     if (job.scenario.empty()) {
-      r.caps.push_back({0, job.duration.value(), 1, job.node_power.value(), {}});
+      r.caps.push_back({0, job.duration.value(), 1, job.node_power.value(), {}, {}});
       for (const hall::GivenPoint& p : job.points)
-        r.caps.push_back({p.cap.value(), job.duration.value() * p.slowdown, p.slowdown, p.node_power.value(), {}});
+        r.caps.push_back({p.cap.value(), job.duration.value() * p.slowdown, p.slowdown, p.node_power.value(), {}, {}});
     }
     for (const double cap_w : kind.cap_w) {
       if (job.scenario.empty()) break;
-      const Outcome& o = outcomes[next++];
+      const Outcome& o = outcomes[next];
+      next += kind.squeeze.size();
       const std::string where = fmt::format("{}{}", job.name, cap_w > 0 ? fmt::format(" at {} W", cap_w) : "");
-      if (!o.result.error.empty() && o.exit_code == static_cast<int>(ExitCode::does_not_fit))
-        throw DoesNotFit(fmt::format("{}: {}", where, o.result.error));
-      if (!o.result.error.empty()) throw SimulationError(fmt::format("{}: {}", where, o.result.error));
-      const Maybe work_s = o.result.run.time_to_train_s.mean;
-      if (!work_s || !o.result.power.mean)
-        throw SimulationError(fmt::format("{}: the run stops before its target", where));
-      const double base_s = r.caps.empty() ? *work_s : r.caps.front().work_s;
-      const HallLaw law{cap_w, *work_s, std::max(1.0, *work_s / base_s), *o.result.power.mean, o.result.step.time_s};
+      const double work_s = work_of(o, where), base_s = r.caps.empty() ? work_s : r.caps.front().work_s;
+      const HallLaw law{cap_w,
+                        work_s,
+                        std::max(1.0, work_s / base_s),
+                        *o.result.power.mean,
+                        o.result.step.time_s,
+                        link_law(kind, &o, where)};
       // A cap that takes no less power does nothing.
       if (!r.caps.empty() && law.node_w >= r.caps.back().node_w * (1 - 1e-6)) continue;
       r.caps.push_back(law);
@@ -146,6 +166,7 @@ hall::Cluster cluster_of(const hall::HallCluster& in, const Fabric& fabric) {
   c.nodes = in.cluster.nodes();
   c.spares = in.spares;
   for (int node = 0; node < c.nodes; ++node) c.unit.push_back(std::max(0, unit_of(fabric, node)));
+  c.uplink_nodes = uplink_nodes(in.cluster);
   c.idle_w = idle_node_w(in.cluster);
   for (size_t v = 0; v < fabric.vertices.size(); ++v)
     if (fabric.vertices[v].kind == VertexKind::network_switch) {
@@ -195,7 +216,7 @@ void add_jobs(const LoadedHall& loaded, const HallKind& kind, const HallKindResu
     job.work_s = law.caps.front().work_s;
     job.start_up_s = law.start_up_s, job.start_up_w = law.start_up_w;
     job.checkpoint_s = in.checkpoint.value(), job.write_s = in.checkpoint_write.value();
-    for (const HallLaw& cap : law.caps) job.points.push_back({cap.cap_w, cap.slowdown, cap.node_w});
+    for (const HallLaw& cap : law.caps) job.points.push_back({cap.cap_w, cap.slowdown, cap.node_w, cap.links});
     if (in.carbon_below) job.carbon_below = in.carbon_below->value();
     if (in.price_below) job.price_below = in.price_below->value();
     job.tokens = law.tokens;
@@ -288,6 +309,14 @@ class NetworkMeter {
 
 }  // namespace
 
+double uplink_nodes(const Cluster& cluster) {
+  const FabricType& f = cluster.fabric;
+  if (f.kind != "fat_tree" && f.kind != "scalable_units") return hall::kNever;
+  const double adapters_Bps = cluster.node.nics * cluster.node.nic_bandwidth.value();
+  const double nodes = f.leaves_per_unit * f.uplinks_per_leaf * f.uplink_bandwidth.value() / adapters_Bps;
+  return nodes >= f.nodes_per_unit * (1 - 1e-9) ? hall::kNever : nodes;
+}
+
 hall::HallPlan hall_plan(const LoadedHall& loaded, const std::vector<HallKindResult>& kinds, uint64_t seed) {
   const hall::HallInput& in = loaded.input;
   hall::HallPlan plan;
@@ -301,7 +330,7 @@ hall::HallPlan hall_plan(const LoadedHall& loaded, const std::vector<HallKindRes
     return meter->watts(cluster, nodes);
   };
   for (size_t k = 0; k < kinds.size(); ++k) add_jobs(loaded, loaded.kinds[k], kinds[k], seed, plan.jobs);
-  plan.queue = in.queue, plan.placing = in.placement;
+  plan.queue = in.queue, plan.placing = in.placement, plan.preempt = in.preempt;
   plan.limit_w = loaded.limit_w;
   if (in.budget)
     for (const hall::Keep keep : in.budget->keep) (keep == hall::Keep::cap ? plan.cap : plan.pause) = true;
@@ -350,6 +379,13 @@ HallAnswer simulate_hall(const LoadedHall& loaded, const HallOptions& options,
   if (options.runs > 1) answer.series_of_runs = spreads_of(runs);
   answer.outcome = std::move(runs.front());
   if (!loaded.input.embodied) answer.warnings.push_back("no sourced value of embodied carbon: none is given");
+  for (const hall::HallCluster& c : loaded.input.clusters) {
+    const auto lacks = [&](const auto& part) { return part && !part->node.empty() && part->node.count(c.name) == 0; };
+    if (lacks(loaded.input.embodied))
+      answer.warnings.push_back(fmt::format("no value of embodied carbon for nodes of {}: none is given", c.name));
+    if (lacks(loaded.input.money))
+      answer.warnings.push_back(fmt::format("no price for nodes of {}: no capital cost is given", c.name));
+  }
   return answer;
 }
 

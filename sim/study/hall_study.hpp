@@ -21,7 +21,8 @@ struct HallKind {
   size_t entry = 0;  // of the hall's jobs
   int cluster = 0;
   std::vector<double> cap_w;             // 0 first: the board's own limit
-  std::vector<LoadedScenario> scenario;  // one a cap
+  std::vector<double> squeeze{1};        // uplinks of 1 / that of their bandwidth, as others on them leave
+  std::vector<LoadedScenario> scenario;  // one a cap and squeeze, those of a cap together
 };
 
 struct LoadedHall {
@@ -40,6 +41,7 @@ LoadedHall load_hall(const std::string& file, const std::vector<std::string>& ov
 struct HallLaw {
   double cap_w = 0, work_s = 0, slowdown = 1, node_w = 0;
   Maybe step_s;
+  std::vector<hall::LinkPoint> links;  // with narrower uplinks
   static void describe(Outputs<HallLaw>& d);
 };
 struct HallKindResult {
@@ -82,6 +84,9 @@ struct HallOptions {
 // Throws DoesNotFit and SimulationError, one line each.
 HallAnswer simulate_hall(const LoadedHall& loaded, const HallOptions& options,
                          const std::function<void(size_t done, size_t all)>& progress);
+
+// Nodes of a unit whose adapters its uplinks can carry; kNever where they carry all, or there are no units.
+double uplink_nodes(const Cluster& cluster);
 
 // The hall in numbers, for one seed of random arrivals.
 hall::HallPlan hall_plan(const LoadedHall& loaded, const std::vector<HallKindResult>& kinds, uint64_t seed);

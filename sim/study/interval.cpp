@@ -91,7 +91,8 @@ Interval product(const Interval& time, double time_s, const Interval& power, dou
   const auto [t0, t1] = logs(time, time_s);
   const auto [p0, p1] = logs(power, watts);
   const double middle = 0.5 * (t0 + t1 + p0 + p1), half = 0.5 * std::hypot(t1 - t0, p1 - p0);
-  return {kIntervalLevel, joules * std::exp(middle - half), joules * std::exp(middle + half),
+  return {kIntervalLevel, joules * std::exp(std::min(0.0, middle - half)),
+          joules * std::exp(std::max(0.0, middle + half)),
           time.path == power.path ? time.path : time.path + ", " + power.path, std::min(time.rows, power.rows)};
 }
 

@@ -10,35 +10,17 @@
 #include <tuple>
 
 #include "core/codec.hpp"
-#include "core/document.hpp"
 #include "network/preload.hpp"
 #include "network/process.hpp"
 #include "power/network_rule.hpp"
-#include "step/schedule.hpp"
-#include "study/fitting_plans.hpp"
 #include "study/plan_estimate.hpp"
 #include "study/plan_limits.hpp"
+#include "study/plan_space.hpp"
 #include "study/result.hpp"
-#include "study/stage_splits.hpp"
 #include "topology/placement.hpp"
 
 namespace tw {
 namespace {
-
-constexpr int kMostMicroBatch = 16;
-constexpr int kMostContext = 64;
-
-std::vector<int> divisors(int n) {
-  std::vector<int> list;
-  for (int d = 1; d <= n; ++d)
-    if (n % d == 0) list.push_back(d);
-  return list;
-}
-
-bool same_plan(const Plan& a, const Plan& b) {
-  return a.nodes == b.nodes && a.tp == b.tp && a.pp == b.pp && a.vp == b.vp && a.cp == b.cp && a.ep == b.ep &&
-         a.mbs == b.mbs && a.gbs == b.gbs && a.sharding == b.sharding;
-}
 
 bool counted_in_steps(const Scenario& s) {
   const RunPlan& run = s.run;
@@ -55,131 +37,6 @@ double samples_of(const Scenario& s, int gbs) {
            static_cast<double>(run.samples_by_run.size());
   return run.samples.value_or(run.steps.value_or(100) * s.plan.gbs);
 }
-
-class Enumeration {
- public:
-  Enumeration(const Scenario& s, const PlanSearchOptions& o, PlanSearch& out)
-      : s_(s),
-        options_(o),
-        out_(out),
-        document_(Document::from_text("{}", "plan", description<Plan>().info(), {}, ignored_)) {
-    memory_ =
-        o.limits.memory_bytes > 0 ? o.limits.memory_bytes : kMemoryShare * s.cluster.node.accelerator.memory.value();
-    capacity_ = o.limits.memory_bytes > 0 ? 0 : s.cluster.node.accelerator.memory.value();
-    nodes_ = o.space.nodes.empty() ? std::vector<int>{s.plan.nodes} : o.space.nodes;
-    sharding_ = o.space.sharding;
-    if (sharding_.empty()) {
-      sharding_ = {s.plan.sharding};
-      if (s.plan.sharding == Sharding::none && !s.training->lora) sharding_.push_back(Sharding::zero1);
-    }
-  }
-
-  std::vector<PlanCandidate> run(std::vector<PlanCandidate>& too_large) {
-    std::vector<PlanCandidate> list;
-    const Architecture& n = *s_.network;
-    const int domain = s_.cluster.node.gpus;
-    const bool every = s_.plan.schedule != Schedule::one_f_one_b;
-    for (const int nodes : nodes_)
-      for (const int gbs : batches(nodes))
-        for (const int tp : divisors(std::gcd(n.heads, nodes * domain)))
-          for (const int pp : divisors(nodes * domain / tp))
-            for (int cp = 1; cp <= std::min(kMostContext, nodes * domain / tp / pp); cp *= 2)
-              for (const int ep : n.experts > 0 ? divisors(n.experts) : std::vector<int>{1})
-                for (int mbs = 1; mbs <= std::min(kMostMicroBatch, gbs); mbs *= 2)
-                  for (const int vp : virtual_stages(n.layers, pp, every))
-                    for (const Sharding sharding : sharding_) {
-                      Plan p = s_.plan;
-                      p.nodes = nodes, p.gbs = gbs, p.tp = tp, p.pp = pp, p.cp = cp, p.ep = ep, p.mbs = mbs, p.vp = vp;
-                      p.sharding = sharding, p.dp = 0;
-                      const bool own = same_plan(p, s_.plan);
-                      own_seen_ = own_seen_ || own;
-                      if (!own) p.layout.clear(), p.etp = 0;
-                      if (p.vp > 1 && p.schedule == Schedule::gpipe) continue;
-                      ++out_.considered;
-                      consider(p, list, too_large);
-                    }
-    // The scenario's own sizes may be none of those above (a micro-batch of 3, chunks of its own): it is looked at,
-    // too.
-    if (const auto has = [](const auto& all, auto one) { return std::find(all.begin(), all.end(), one) != all.end(); };
-        !own_seen_ && has(nodes_, s_.plan.nodes) && has(batches(s_.plan.nodes), s_.plan.gbs) &&
-        has(sharding_, s_.plan.sharding)) {
-      Plan p = s_.plan;
-      p.dp = 0;
-      ++out_.considered;
-      consider(p, list, too_large);
-    }
-    return list;
-  }
-
- private:
-  std::vector<int> batches(int nodes) const {
-    const PlanSpace& space = options_.space;
-    if (space.gbs_per_node.empty()) return space.gbs.empty() ? std::vector<int>{s_.plan.gbs} : space.gbs;
-    std::vector<int> list;
-    for (const int samples : space.gbs_per_node)
-      if (static_cast<long>(samples) * nodes <= 1000000) list.push_back(samples * nodes);
-    return list;
-  }
-
-  void consider(Plan& p, std::vector<PlanCandidate>& list, std::vector<PlanCandidate>& too_large) {
-    const Architecture& n = *s_.network;
-    const int domain = s_.cluster.node.gpus, gpus = p.nodes * domain;
-    const auto leave_out = [&](const char* why) { ++out_.left_out[why]; };
-    // Exchanges of tensor parallelism stand in the way of every layer: beyond NVLink they cost more than they save
-    // (Narayanan et al. 2021, section 5.4.1, takeaway 1).
-    if (p.tp > domain) return leave_out("tensor parallelism beyond a node's NVLink");
-    if (gpus % (p.tp * p.pp * p.cp) != 0 || p.gbs % (p.mbs * (gpus / (p.tp * p.pp * p.cp))) != 0)
-      return leave_out("ranks or batch do not divide");
-    const bool own = same_plan(p, s_.plan);
-    if (!own && stages_too_uneven(n.layers, p.pp)) return leave_out("stages too uneven: fewer would be as fast");
-    // Inside a node tensor parallelism does over NVLink what stages would do, without a bubble: pipelines are for what
-    // spans nodes (Narayanan et al. 2021, takeaway 1).
-    if (!own && !options_.space.unusual && p.pp > 1 && domain > 1 && gpus / p.pp < domain)
-      return leave_out("pipeline inside a node");
-    Faults faults;
-    const ReadContext at{&document_, "", &faults, {}};
-    complete_plan(p, domain, at);
-    if (faults.empty()) check_plan(p, n, *s_.training, domain, at);
-    if (faults.empty()) check_schedule(p, at);
-    if (!faults.empty()) return leave_out("ranks or batch do not divide");
-    if (p.sharding != Sharding::none && p.dp * p.cp < 2) return leave_out("nothing to shard over");
-    PlanCandidate c;
-    c.plan = p;
-    // Recomputation only adds work: of those that differ in nothing else, the least that fits is the fastest.
-    Training training = *s_.training;
-    std::optional<PlanCandidate> least;
-    bool listed = false;
-    for (const auto& [name, recompute] : Choices<Recompute>::table()) {
-      // A way of PyTorch's own: looked at where the scenario uses it.
-      if (recompute == Recompute::alternate && s_.training->recompute != recompute) continue;
-      training.recompute = c.recompute = recompute;
-      c.memory_bytes = plan_memory(n, training, p, s_.software).memory.total();
-      c.own = own && recompute == s_.training->recompute;
-      if (!least) least = c;
-      const bool fits = c.memory_bytes <= (c.own ? std::max(memory_, capacity_) : memory_);
-      if (!fits) continue;
-      list.push_back(c);
-      listed = true;
-      // Less recomputation than the least that fits would be faster.
-      if (recompute != Recompute::none) too_large.push_back(*least);
-      if (own && !c.own && recompute < s_.training->recompute) continue;  // the own plan is looked at as it stands, too
-      return;
-    }
-    if (listed) return;
-    leave_out("memory");
-    too_large.push_back(*least);
-  }
-
-  const Scenario& s_;
-  const PlanSearchOptions& options_;
-  PlanSearch& out_;
-  Faults ignored_;
-  Document document_;
-  double memory_ = 0, capacity_ = 0;  // looked for; of the own plan
-  bool own_seen_ = false;
-  std::vector<int> nodes_;
-  std::vector<Sharding> sharding_;
-};
 
 // Fills in the estimates of a list of candidates, in forked children.
 void estimate(const Scenario& s, const PlanSearchOptions& o, std::vector<PlanCandidate>& list) {
@@ -298,7 +155,7 @@ PlanSearch search_plans(const LoadedScenario& base, const std::vector<std::strin
   PlanSearch out;
   out.objectives = o.objectives;
   std::vector<PlanCandidate> too_large;
-  std::vector<PlanCandidate> list = Enumeration(s, o, out).run(too_large);
+  std::vector<PlanCandidate> list = enumerate_plans(s, o, out, too_large);
   if (list.empty())
     throw DoesNotFit(fmt::format("none of {} plans divides and fits{}", out.considered,
                                  too_large.empty() ? "" : ": more memory, more nodes or more sharding are needed"));

@@ -6,6 +6,7 @@
 
 #include "facility/facility.hpp"
 #include "hardware/activity.hpp"
+#include "power/step_limiter.hpp"
 
 namespace tw {
 namespace {
@@ -94,6 +95,31 @@ void count_until_stop(SimulatedRun& run, const Timeline& timeline, double gbs) {
   run.samples = run.steps * gbs;
 }
 
+// Watts inside a step, with the boards' limiters in time where they are known.
+void add_step(const Scenario& s, const PowerRun& power, const RunModel& model, double step_s, GridResult& g) {
+  const NodeType& node = s.cluster.node;
+  const Power limit = effective_limit(node, std::nullopt);
+  if (power.duration_s() > 0 && !power.nodes.empty())
+    g.node_ac_w = power.nodes_ac_j / power.duration_s() / static_cast<double>(power.nodes.size());
+  const auto step = [&](Power held_at, bool each_alone) {
+    return step_power(node, model.spans, model.quiet, held_at, power.nodes.size() > 1, each_alone, step_s);
+  };
+  g.step = step(limit, limiter_sees_directions(model));
+  // All nodes that train swing together; losses and cooling follow in proportion.
+  const LossLaw rectifiers = rectifier_law(s.cluster.power_delivery);
+  const LossLaw law = s.site.pue_base == PueBase::ac ? rectifiers : LossLaw{};
+  const auto site_w = [&](double node_w) { return law.input_w(node_w * s.plan.nodes) * s.site.pue; };
+  if (node.accelerator.power.limiter && !power.buses.empty()) {
+    const LimitedStep limited = limit_in_time(node, step(watts(1e9), true), g.step, limit);
+    g.step = limited.steady;
+    const double on_bus = static_cast<double>(power.nodes.size()) / static_cast<double>(power.buses.size());
+    g.node_peak_w = limited.peak_w;
+    g.node_peak_ac_w = rectifiers.input_w(limited.peak_w * on_bus) / on_bus;
+    g.facility.start_rise_w = site_w(limited.peak_w) - site_w(power.wait_w.value_or(power.idle_w));
+  }
+  g.facility.step_swing_w = site_w(g.step.most_w()) - site_w(g.step.least_w());
+}
+
 }  // namespace
 
 SuppliedRun supply(const Scenario& scenario, SimulatedRun& simulated, uint64_t seed) {
@@ -142,12 +168,7 @@ GridResult grid_view(const LoadedScenario& loaded, const SuppliedRun& supplied, 
   g.facility_per_sample_j = per(energy.facility_j, samples);
   g.facility_per_token_j = per(energy.facility_j, tokens);
 
-  g.step = step_power(s.cluster.node, model.spans, model.quiet, effective_limit(s.cluster.node, std::nullopt),
-                      power.nodes.size() > 1, limiter_sees_directions(model), step_s);
-  // All nodes that train swing together; losses and cooling follow in proportion.
-  const LossLaw law = s.site.pue_base == PueBase::ac ? rectifier_law(s.cluster.power_delivery) : LossLaw{};
-  const double nodes = s.plan.nodes;
-  g.facility.step_swing_w = (law.input_w(g.step.most_w() * nodes) - law.input_w(g.step.least_w() * nodes)) * s.site.pue;
+  add_step(s, power, model, step_s, g);
   g.hourly = hourly_view(loaded, power, facility_w);
   return g;
 }

@@ -258,6 +258,11 @@ void HourlyResult::describe(Outputs<HourlyResult>& d) {
 
 // Its keys stand in other parts of the result.
 void GridResult::describe(Outputs<GridResult>& d) {
+  d.output("power.node_ac_w", &GridResult::node_ac_w, "W", "a node at the AC side, mean over nodes and run");
+  d.output("power.node_peak_w", &GridResult::node_peak_w, "W",
+           "a node on its DC bus, highest mean of 10 ms: work begins after a wait, and boards draw all they want until "
+           "their limiters act; null where the accelerator's limiter is not known");
+  d.output("power.node_peak_ac_w", &GridResult::node_peak_ac_w, "W", "the same at the AC side of its bus");
   d.output("power.facility", &GridResult::facility);
   d.output("power.delivery.stages", &GridResult::stages);
   d.output("power.delivery.grid_j", &GridResult::grid_j, "J", "energy at the feed, without cooling and network");

@@ -177,6 +177,8 @@ struct GridResult {
   Maybe kg_co2e_market;  // by contract; kg_co2e of the result is that of the grid
   std::optional<HourlyResult> hourly;
   StepPower step;
+  Maybe node_ac_w;                    // mean
+  Maybe node_peak_w, node_peak_ac_w;  // of a node, highest 10 ms with the boards' limiters in time
   static void describe(Outputs<GridResult>& d);
 };
 

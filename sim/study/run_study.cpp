@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <cstring>
 
+#include "core/quantile.hpp"
 #include "core/sum.hpp"
 #include "facility/facility.hpp"
 #include "network/process.hpp"
@@ -250,7 +250,7 @@ SeriesResult series_result(const Scenario& s, const PlayedRuns& runs, Maybe netw
   if (time.sd && *time.mean > 0) {
     const auto n = static_cast<double>(samples.size());
     const double relative_sd = *time.sd / *time.mean;
-    const double t = boost::math::quantile(boost::math::students_t(n - 1), 0.975);
+    const double t = student_quantile(n - 1, 0.975);
     r.half_width_pct = 100 * t * relative_sd / std::sqrt(n);
     r.needed_1pct = runs_needed(relative_sd, 0.01), r.needed_2pct = runs_needed(relative_sd, 0.02);
     r.needed_5pct = runs_needed(relative_sd, 0.05);

@@ -224,12 +224,6 @@ LoadedScenario load_scenario(const std::string& file, const std::vector<std::str
   return finish(Document::load(file, description<Scenario>().info(), overrides, faults), file, faults, explain);
 }
 
-LoadedScenario scenario_from_text(const std::string& text, const std::string& name,
-                                  const std::vector<std::string>& overrides, Faults& faults) {
-  return finish(Document::from_text(text, name, description<Scenario>().info(), overrides, faults), name, faults,
-                false);
-}
-
 void Measured::describe(Description<Measured>& d) {
   d.object("measured", "A measured figure.");
   d.required("quantity", &Measured::quantity, "a quantity of the result contract, such as step_s or dc_mlperf_j");

@@ -65,7 +65,5 @@ struct LoadedScenario {
 // Reads and checks a scenario. All faults go to `faults`; the value is then not to be used.
 LoadedScenario load_scenario(const std::string& file, const std::vector<std::string>& overrides, Faults& faults,
                              bool explain = false);
-LoadedScenario scenario_from_text(const std::string& text, const std::string& name,
-                                  const std::vector<std::string>& overrides, Faults& faults);
 
 }  // namespace tw

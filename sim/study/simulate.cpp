@@ -106,16 +106,21 @@ std::vector<NetworkJob> network_jobs(const Scenario& s, const Fabric& fabric, co
   std::vector<NetworkJob> jobs{{nodes, std::vector<double>(fabric.cables.size(), 0)}};
   for (const NeighbourJob& job : s.jobs)
     jobs.push_back({place_named(fabric, job.nodes), std::vector<double>(fabric.cables.size(), 0)});
+  std::vector<std::vector<double>> link_Bps(jobs.size(), std::vector<double>(static_cast<size_t>(fabric.link_count()), 0));
   for (size_t c = 0; c < network.classes.size(); ++c) {
     const auto other = std::find(network.others.begin(), network.others.end(), static_cast<int>(c));
     const auto j = other == network.others.end() ? 0 : static_cast<size_t>(other - network.others.begin()) + 1;
     if (j >= jobs.size()) continue;  // background traffic belongs to no job
+    const double rate_Bps = meter.rate_Bps(c);
     for (const network::LinkUse& use : network.classes[c].uses) {
       const auto link = static_cast<size_t>(use.link);
-      if (link < network.link_ids.size() && network.link_ids[link] < fabric.cable_links())
-        jobs[j].cable_Bps[static_cast<size_t>(network.link_ids[link] / 2)] += use.weight * meter.rate_Bps(c);
+      if (link < network.link_ids.size()) link_Bps[j][static_cast<size_t>(network.link_ids[link])] += use.weight * rate_Bps;
     }
   }
+  if (network.other_links) network.other_links(link_Bps.front());
+  for (size_t j = 0; j < jobs.size(); ++j)
+    for (size_t link = 0; link < static_cast<size_t>(fabric.cable_links()); ++link)
+      jobs[j].cable_Bps[link / 2] += link_Bps[j][link];
   return jobs;
 }
 

@@ -164,6 +164,7 @@ void Suite::describe(Description<Suite>& d) {
   d.optional("cases", &Suite::cases, "scenarios and their rows");
   d.optional("tables", &Suite::tables, "cases generated from tables of measurements");
   d.optional("power_phases", &Suite::power_phases, "steady power phases of accelerators in a laboratory");
+  d.optional("limiter_bursts", &Suite::limiter_bursts, "bursts that show a board's limiter in time");
   d.optional("step_mape_bound_pct", &Suite::step_mape_bound_pct,
              "largest mean absolute error of the predicted steps (quantity step_s), in percent");
   d.optional("run_mape_bound_pct", &Suite::run_mape_bound_pct,

@@ -9,6 +9,7 @@
 
 #include "core/describe.hpp"
 #include "study/lab_rows.hpp"
+#include "study/limiter_rows.hpp"
 #include "study/table_cases.hpp"
 
 namespace tw {
@@ -61,6 +62,7 @@ struct Suite {
   std::vector<SuiteCase> cases;
   std::vector<SuiteTable> tables;
   std::vector<PowerPhases> power_phases;
+  std::vector<LimiterBursts> limiter_bursts;
   std::optional<double> step_mape_bound_pct;  // of the predicted steps together
   std::optional<double> run_mape_bound_pct;   // and of the predicted run times
   std::map<std::string, double> group_mape_bound_pct;

@@ -11,6 +11,7 @@
 #include "core/document.hpp"
 #include "core/files.hpp"
 #include "core/pointer.hpp"
+#include "study/hall_study.hpp"
 #include "study/scenario.hpp"
 
 namespace tw {
@@ -20,24 +21,33 @@ constexpr size_t kMostPoints = 1000000;
 
 using nlohmann::json;
 
-const ObjectInfo& scenario_info() {
-  return description<Scenario>().info();
+// What a study changes.
+struct Base {
+  std::string file;
+  bool hall = false;
+  const ObjectInfo& info() const {
+    return hall ? description<hall::HallInput>().info() : description<Scenario>().info();
+  }
+};
+Base base_of(const LoadedStudy& loaded) {
+  return {loaded.scenario_file, loaded.of_hall()};
 }
 
 // The declared type of what a pointer names. Where it names nothing, reading it as an override says so, with what may
 // have been meant.
-const TypeInfo* known_type(const std::string& pointer, const std::string& scenario, const ReadContext& at) {
-  if (const TypeInfo* type = type_at(scenario_info(), pointer)) return type;
+const TypeInfo* known_type(const std::string& pointer, const Base& base, const ReadContext& at) {
+  if (const TypeInfo* type = type_at(base.info(), pointer)) return type;
   Faults faults;
-  Document::load(scenario, scenario_info(), {pointer + "=null"}, faults);
-  std::string what = "names nothing", allowed = "a pointer into the scenario, such as \"/plan/nodes\"";
+  Document::load(base.file, base.info(), {pointer + "=null"}, faults);
+  std::string what = "names nothing", allowed = base.hall ? "a pointer into the hall, such as \"/budget/power\""
+                                                          : "a pointer into the scenario, such as \"/plan/nodes\"";
   for (const Fault& fault : faults.list())
     if (fault.file == "--set") what = fault.what, allowed = fault.allowed;
   at.fault(what, allowed);
   return nullptr;
 }
 
-StudyValues values_of_set(const StudyAxis& axis, const std::string& scenario, const ReadContext& at) {
+StudyValues values_of_set(const StudyAxis& axis, const Base& base, const ReadContext& at) {
   StudyValues out;
   size_t length = 0;
   for (const auto& [pointer, column] : axis.set) {
@@ -46,7 +56,7 @@ StudyValues values_of_set(const StudyAxis& axis, const std::string& scenario, co
       here.fault("is not a JSON pointer", "such as \"/plan/nodes\"");
       continue;
     }
-    const TypeInfo* type = known_type(pointer, scenario, here);
+    const TypeInfo* type = known_type(pointer, base, here);
     if (type == nullptr) continue;
     const size_t before = at.faults->size();
     std::vector<std::string> texts;
@@ -73,7 +83,7 @@ StudyValues values_of_set(const StudyAxis& axis, const std::string& scenario, co
   return out;
 }
 
-StudyValues values_of_csv(const StudyAxis& axis, const std::string& study_file, const std::string& scenario,
+StudyValues values_of_csv(const StudyAxis& axis, const std::string& study_file, const Base& base,
                           const ReadContext& at) {
   StudyValues out;
   const auto found = find_input_file(axis.csv, study_file);
@@ -93,7 +103,7 @@ StudyValues values_of_csv(const StudyAxis& axis, const std::string& study_file, 
       if (column.empty() || column.front() != '/')
         here.fault("is not a JSON pointer", "such as \"/plan/nodes\", one a column");
       else
-        types.push_back(known_type(column, scenario, here));
+        types.push_back(known_type(column, base, here));
       for (const Fault& f : mine.list()) fault(fmt::format("column {}", column), f);
       out.pointers.push_back(column);
     }
@@ -150,7 +160,7 @@ void add_parts(LoadedStudy& loaded, const ReadContext& root) {
   for (size_t i = 0; i < loaded.axes.size(); ++i) {
     const StudyValues& axis = loaded.axes[i];
     for (size_t k = 0; k < axis.pointers.size(); ++k) {
-      const TypeInfo* type = type_at(scenario_info(), axis.pointers[k]);
+      const TypeInfo* type = type_at(base_of(loaded).info(), axis.pointers[k]);
       if (type->kind != TypeInfo::Kind::object && type->kind != TypeInfo::Kind::array &&
           type->kind != TypeInfo::Kind::map)
         continue;
@@ -160,7 +170,7 @@ void add_parts(LoadedStudy& loaded, const ReadContext& root) {
         std::vector<std::string> set = loaded.study.set;
         set.push_back(name);
         Faults faults;
-        const Document d = Document::load(loaded.scenario_file, scenario_info(), set, faults);
+        const Document d = Document::load(loaded.scenario_file, base_of(loaded).info(), set, faults);
         for (const Fault& f : faults.list())
           if (f.file == "--set" || f.file == "--set " + axis.pointers[k])
             root.at("axes").at(i).at("set").at(axis.pointers[k]).fault(f.what, f.allowed);
@@ -222,7 +232,7 @@ std::vector<std::string> LoadedStudy::columns() const {
 
 std::string left_out(const LoadedStudy& loaded, const StudyPoint& point) {
   std::map<std::string, const TypeInfo*> types;
-  for (const auto& [pointer, value] : point.values) types[pointer] = type_at(scenario_info(), pointer);
+  for (const auto& [pointer, value] : point.values) types[pointer] = type_at(base_of(loaded).info(), pointer);
   for (const StudyCondition& c : loaded.where)
     if (!meets(c, point.values, types)) return "left out by \"" + c.text + "\"";
   return "";
@@ -246,14 +256,19 @@ LoadedStudy load_study(const std::string& file, const std::vector<std::string>& 
   const Study& study = loaded.study;
   const auto good = [&] { return document.complete() && mine.empty(); };
   if (good()) {
-    const auto found = find_input_file(study.scenario, document.origin("/scenario").file);
-    if (found)
+    const char* key = loaded.of_hall() ? "hall" : "scenario";
+    const std::string& name = loaded.of_hall() ? study.hall : study.scenario;
+    const auto found = find_input_file(name, document.origin(std::string("/") + key).file);
+    if (study.scenario.empty() == study.hall.empty())
+      root.fault("a study changes one of \"scenario\" and \"hall\"", "exactly one");
+    else if (found)
       loaded.scenario_file = *found;
     else
-      root.at("scenario").fault(fmt::format("there is no file \"{}\"", study.scenario), suggest_file(study.scenario));
+      root.at(key).fault(fmt::format("there is no file \"{}\"", name), suggest_file(name));
   }
   // The scenario without any change has to be right; a point that is not becomes a row with its error.
-  if (good()) load_scenario(loaded.scenario_file, study.set, mine);
+  if (good() && loaded.of_hall()) load_hall(loaded.scenario_file, study.set, mine);
+  if (good() && !loaded.of_hall()) load_scenario(loaded.scenario_file, study.set, mine);
   if (good()) {
     for (size_t i = 0; i < study.axes.size(); ++i) {
       const StudyAxis& axis = study.axes[i];
@@ -262,23 +277,23 @@ LoadedStudy load_study(const std::string& file, const std::vector<std::string>& 
         at.fault(axis.csv.empty() ? "nothing changes" : "both \"set\" and \"csv\" are given",
                  "pointers with their values, or a CSV of cases");
       else if (axis.csv.empty())
-        loaded.axes.push_back(values_of_set(axis, loaded.scenario_file, at.at("set")));
+        loaded.axes.push_back(values_of_set(axis, base_of(loaded), at.at("set")));
       else
         loaded.axes.push_back(
-            values_of_csv(axis, document.origin(at.pointer + "/csv").file, loaded.scenario_file, at.at("csv")));
+            values_of_csv(axis, document.origin(at.pointer + "/csv").file, base_of(loaded), at.at("csv")));
     }
     if (good()) check_study(study, loaded.axes, root);
   }
   if (good()) {
     std::map<std::string, const TypeInfo*> types;
-    for (const std::string& pointer : loaded.columns()) types[pointer] = type_at(scenario_info(), pointer);
+    for (const std::string& pointer : loaded.columns()) types[pointer] = type_at(base_of(loaded).info(), pointer);
     for (size_t i = 0; i < study.where.size(); ++i)
       if (auto condition = parse_condition(study.where[i], types, root.at("where").at(i)))
         loaded.where.push_back(std::move(*condition));
   }
   if (good()) {
     add_parts(loaded, root);
-    add_identity(loaded, Document::load(loaded.scenario_file, scenario_info(), study.set, mine).canonical());
+    add_identity(loaded, Document::load(loaded.scenario_file, base_of(loaded).info(), study.set, mine).canonical());
     loaded.canonical = document.canonical();
   }
   // What one value at a time cannot show: a pointer into a list that is not there.
@@ -287,7 +302,7 @@ LoadedStudy load_study(const std::string& file, const std::vector<std::string>& 
     for (const auto& [pointer, value] : loaded.point(0).values)
       if (pointer != "seed") set.push_back(pointer + "=" + value);
     Faults first;
-    Document::load(loaded.scenario_file, scenario_info(), set, first);
+    Document::load(loaded.scenario_file, base_of(loaded).info(), set, first);
     for (const Fault& f : first.list())
       if (f.file == "--set") root.at("axes").fault(fmt::format("{}: {}", f.place, f.what), f.allowed);
   }
@@ -335,10 +350,11 @@ void StudyFigure::describe(Description<StudyFigure>& d) {
 }
 
 void Study::describe(Description<Study>& d) {
-  d.object("study", "One scenario with many values of some of its inputs.");
+  d.object("study", "One scenario or hall with many values of some of its inputs.");
   d.required("name", &Study::name, "name of the study");
   d.optional("description", &Study::description, "what it asks");
-  d.required("scenario", &Study::scenario, "scenario file");
+  d.optional("scenario", &Study::scenario, "scenario file");
+  d.optional("hall", &Study::hall, "or hall file: each point is a hall, its pointers go into it");
   d.optional("set", &Study::set, "overrides of all points, /pointer=value");
   d.optional("axes", &Study::axes, "what changes; the last axis changes fastest");
   d.optional("seed", &Study::seed, "seed of all random draws", between(0, 1e15));

@@ -1,4 +1,4 @@
-// A study: one scenario, many values of some of its inputs, every combination simulated.
+// A study: one scenario or hall, many values of some of its inputs, every combination simulated.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ struct StudyFigure {
 struct Study {
   std::string name;
   std::string description;
-  std::string scenario;
+  std::string scenario, hall;  // one of them
   std::vector<std::string> set;
   std::vector<StudyAxis> axes;
   uint64_t seed = 1;
@@ -69,7 +69,8 @@ struct StudyPoint {
 struct LoadedStudy {
   Study study;
   std::string file;           // as named
-  std::string scenario_file;  // found
+  std::string scenario_file;  // found; the hall's where the study is of one
+  bool of_hall() const { return !study.hall.empty(); }
   std::vector<StudyValues> axes;
   std::vector<StudyCondition> where;
   // What the results depend on, by name, to tell whether a folder holds results of this very study: the program's

@@ -169,6 +169,11 @@ SweepTotals run_sweep(const LoadedStudy& study, const std::string& folder, const
   const auto work = [&](size_t k) {
     const StudyPoint point = study.point(todo[k]);
     Faults faults;
+    if (study.of_hall()) {
+      const LoadedHall hall = load_hall(study.scenario_file, overrides_of(study, point), faults);
+      faults.throw_if_any();
+      return kFinished + options.hall_json(simulate_hall(hall, {point.seed, std::max(1, study.study.runs), 1, 0}, {}));
+    }
     const LoadedScenario scenario = load_scenario(study.scenario_file, overrides_of(study, point), faults);
     faults.throw_if_any();
     const Result r = simulate(scenario, {point.seed, study.study.runs, study.study.level});
@@ -186,7 +191,12 @@ SweepTotals run_sweep(const LoadedStudy& study, const std::string& folder, const
     shown = Clock::now();
     every_s = std::max(kSnapshot_s, 20 * std::chrono::duration<double>(shown - begin).count());
   };
-  if (!todo.empty()) stream_from_children(todo.size(), network::preload_engine, work, taken, children);
+  const auto prepare = [&] {  // what all points have in common
+    network::preload_engine();
+    Faults theirs;
+    load_scenario(study.scenario_file, study.study.set, theirs);
+  };
+  if (!todo.empty()) stream_from_children(todo.size(), prepare, work, taken, children);
   if (!store) store.emplace(folder);
   const SweepTotals totals = totals_of(*store, own, before);
   store->close();
@@ -225,6 +235,8 @@ size_t merge_sweeps(const std::vector<std::string>& folders, const std::string& 
   for (const std::string& from : folders) {
     SweepStore(from).each([&](const StudyRow& r) {
       if (r.point >= whole.points) return;
+      if (!r.result.empty() && !nlohmann::json::accept(r.result))
+        throw InputError({{from, fmt::format("point {}", r.point), "its result is damaged", "leave the folder out"}});
       const std::string hash = sha256_hex(r.status + "\n" + r.error + "\n" + r.result);
       std::string& known = hashes[r.point];
       if (!known.empty() && known != hash)

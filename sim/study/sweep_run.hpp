@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "study/hall_study.hpp"
 #include "study/result.hpp"
 #include "study/sweep.hpp"
 #include "study/sweep_store.hpp"
@@ -17,7 +18,8 @@ struct SweepOptions {
   size_t shard = 1, shards = 1;  // this one takes every point whose index is shard - 1 modulo shards
   bool resume = false;           // go on with what the folder holds; a folder without results begins anew
   bool overwrite = false;        // forget what it holds
-  std::function<std::string(const Result&)> to_json;  // what is kept of a result; called in the children
+  std::function<std::string(const Result&)> to_json;        // what is kept of a result; called in the children
+  std::function<std::string(const HallAnswer&)> hall_json;  // of a study of halls
   std::function<void(size_t done, size_t all, size_t before)> progress;  // `before`: finished by an earlier run
   std::function<void(const SweepStore&)> snapshot;                       // now and then, to show what there is
 };

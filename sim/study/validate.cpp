@@ -34,6 +34,9 @@ LoadedSuite load_with_scenarios(const std::string& name, Faults& faults) {
   for (const PowerPhases& phases : loaded.suite.power_phases)
     if (sound)
       for (RowOutcome& row : phase_rows(phases, faults)) loaded.laboratory.push_back(std::move(row));
+  for (const LimiterBursts& bursts : loaded.suite.limiter_bursts)
+    if (sound)
+      for (RowOutcome& row : limiter_rows(bursts, faults)) loaded.laboratory.push_back(std::move(row));
   for (size_t i = 0; i < loaded.suite.cases.size(); ++i) {
     const SuiteCase& c = loaded.suite.cases[i];
     if (!c.refused.empty() || c.scenario.empty()) continue;

@@ -87,9 +87,9 @@ void describe_graph(Description<FabricType>& d) {
 
 }  // namespace
 
-const FabricKind graph_kind{"graph",        describe_graph, generate_graph,
-                            nodes_in_units, nodes_of_unit,  [](const FabricType&) { return 0; },
-                            "units"};
+extern const FabricKind graph_kind{"graph",        describe_graph, generate_graph,
+                                   nodes_in_units, nodes_of_unit,  [](const FabricType&) { return 0; },
+                                   "units"};
 
 std::vector<int> cables_named(const Fabric& f, const std::string& name) {
   std::vector<int> found;

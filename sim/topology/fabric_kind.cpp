@@ -8,6 +8,8 @@
 namespace tw {
 
 // A new kind is one file and one line here.
+extern const FabricKind scalable_units_kind, fat_tree_kind, torus_kind, dragonfly_kind, graph_kind;
+
 const std::vector<FabricKind>& fabric_kinds() {
   static const std::vector<FabricKind> kinds{scalable_units_kind, fat_tree_kind, torus_kind, dragonfly_kind,
                                              graph_kind};

@@ -36,7 +36,4 @@ int nodes_in_units(const FabricType& type);
 int nodes_of_unit(const FabricType& type);
 void describe_units(Description<FabricType>& d);
 
-// The kinds.
-extern const FabricKind scalable_units_kind, fat_tree_kind, torus_kind, dragonfly_kind, graph_kind;
-
 }  // namespace tw

@@ -156,9 +156,9 @@ int levels_of_fat_tree(const FabricType& f) {
 
 }  // namespace
 
-const FabricKind fat_tree_kind{
+extern const FabricKind fat_tree_kind{
     "fat_tree", describe_fat_tree, generate_fat_tree, nodes_in_units, nodes_of_unit, levels_of_fat_tree, "units"};
-const FabricKind scalable_units_kind{
+extern const FabricKind scalable_units_kind{
     "scalable_units", describe_fat_tree, generate_fat_tree, nodes_in_units, nodes_of_unit, levels_of_fat_tree, "units"};
 
 }  // namespace tw

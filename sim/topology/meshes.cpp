@@ -106,9 +106,9 @@ void describe_dragonfly(Description<FabricType>& d) {
 
 }  // namespace
 
-const FabricKind torus_kind{"torus",   describe_torus, generate_torus, nodes_in_torus, no_levels,
-                            no_levels, "dimensions",   "router",       false,          true};
-const FabricKind dragonfly_kind{
+extern const FabricKind torus_kind{"torus",   describe_torus, generate_torus, nodes_in_torus, no_levels,
+                                   no_levels, "dimensions",   "router",       false,          true};
+extern const FabricKind dragonfly_kind{
     "dragonfly", describe_dragonfly, generate_dragonfly, nodes_in_units, nodes_of_unit, no_levels, "units"};
 
 }  // namespace tw

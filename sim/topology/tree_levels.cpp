@@ -47,6 +47,7 @@ bool TreeLevels::build(const Fabric& fabric, const SwitchArcs& arcs) {
     connect(arcs, level);
     if (!share_out(arcs, level)) return false;
   }
+  find_narrowest(fabric);
   return levels > 0;
 }
 
@@ -187,6 +188,45 @@ void TreeLevels::push(const Traffic& traffic, std::vector<double>& loads) const 
     loads[static_cast<size_t>(s.link)] += traffic.leaving[static_cast<size_t>(s.component)] * s.share;
   for (const Split& s : down_)
     loads[static_cast<size_t>(s.link)] += traffic.entering[static_cast<size_t>(s.component)] * s.share;
+}
+
+void TreeLevels::find_narrowest(const Fabric& fabric) {
+  const auto among = [&](const std::vector<Split>& splits) {
+    std::vector<Split> narrowest(static_cast<size_t>(components_), {-1, 0, 0});
+    std::vector<double> most(narrowest.size(), 0);
+    for (const Split& s : splits) {
+      const double pressure = s.share / fabric.link_capacity_Bps(s.link);
+      Split& known = narrowest[static_cast<size_t>(s.component)];
+      double& tightest = most[static_cast<size_t>(s.component)];
+      // Of equal ones the first, whatever the rounding.
+      if (known.link >= 0 && (same(pressure, tightest) ? s.link > known.link : pressure < tightest)) continue;
+      known = s;
+      tightest = pressure;
+    }
+    return narrowest;
+  };
+  narrow_up_ = among(up_), narrow_down_ = among(down_);
+}
+
+void TreeLevels::push_narrowest(const Traffic& traffic, std::vector<std::pair<int, double>>& loads) const {
+  const auto add = [&](const std::vector<double>& bytes, const std::vector<Split>& narrowest) {
+    for (size_t c = 0; c < bytes.size(); ++c)
+      if (bytes[c] > 0 && narrowest[c].link >= 0) loads.emplace_back(narrowest[c].link, bytes[c] * narrowest[c].share);
+  };
+  add(traffic.leaving, narrow_up_);
+  add(traffic.entering, narrow_down_);
+}
+
+void TreeLevels::widen(std::vector<double>& loads) const {
+  const auto fill = [&](const std::vector<Split>& splits, const std::vector<Split>& narrowest) {
+    for (const Split& s : splits) {
+      const Split& known = narrowest[static_cast<size_t>(s.component)];
+      if (s.link != known.link)
+        loads[static_cast<size_t>(s.link)] = loads[static_cast<size_t>(known.link)] * (s.share / known.share);
+    }
+  };
+  fill(up_, narrow_up_);
+  fill(down_, narrow_down_);
 }
 
 }  // namespace tw

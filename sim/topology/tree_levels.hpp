@@ -44,11 +44,18 @@ class TreeLevels {
   void push(const Traffic& traffic, std::vector<double>& loads) const;
   size_t size() const { return up_.size() + down_.size(); }  // links that push() looks at
 
+  // Links that lead out of a component (or into it) always carry in the same proportion, so the narrowest says when they
+  // are full: its load alone, for each component that `traffic` passes, is appended to `loads`.
+  void push_narrowest(const Traffic& traffic, std::vector<std::pair<int, double>>& loads) const;
+  // From the loads of the narrowest links those of all.
+  void widen(std::vector<double>& loads) const;
+
  private:
   struct Split {
     int link = 0, component = 0;
     double share = 0;
   };
+  void find_narrowest(const Fabric& fabric);
   bool build(const Fabric& fabric, const SwitchArcs& arcs);
   void connect(const SwitchArcs& arcs, int level);
   bool share_out(const SwitchArcs& arcs, int level);
@@ -56,6 +63,7 @@ class TreeLevels {
   std::vector<std::vector<int>> component_;  // [level - 1][vertex]
   std::vector<double> share_;  // [vertex]: of what climbs to the top of its component, at the level of its tier
   std::vector<Split> up_, down_;
+  std::vector<Split> narrow_up_, narrow_down_;  // [component], link -1 where nothing leads
   int components_ = 0;
 };
 

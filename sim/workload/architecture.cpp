@@ -64,6 +64,7 @@ void Architecture::describe(Description<Architecture>& d) {
   d.optional("tied_embeddings", &Architecture::tied_embeddings, "the head shares the embedding's weights");
   d.optional("rotary", &Architecture::rotary, "rotary position embedding");
   d.optional("biases", &Architecture::biases, "linear layers carry biases");
+  d.optional("clamped", &Architecture::clamped, "inputs of the gated activation are clamped");
   d.optional("dropout", &Architecture::dropout, "dropout probability", between(0, 1));
   d.optional("window", &Architecture::window, "tokens that a query of a window layer sees", between(0, 1e9));
   d.optional("window_chunks", &Architecture::window_chunks,

@@ -88,6 +88,7 @@ struct Architecture {
   bool tied_embeddings = false;
   bool rotary = true;
   bool biases = false;
+  bool clamped = false;  // the inputs of gated activations
   double dropout = 0;
   long window = 0;             // tokens that a query of a window layer sees
   bool window_chunks = false;  // of its own chunk of the sequence, instead of those before it

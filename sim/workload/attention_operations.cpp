@@ -17,7 +17,9 @@ AttentionShape attention_shape(const Work& w) {
   shape.head_dim = (static_cast<double>(n.query_width()) + static_cast<double>(n.output_width())) / (2.0 * n.heads);
   shape.causal = n.causal;
   if (w.kind.mixer == Mixer::window && static_cast<double>(n.window) < sequence) {
-    shape.key_tokens = mean_keys(n, w.kind.mixer, sequence, true);
+    // A tile of 128 queries reads the keys of all its windows (reference/gpu_lab_8/attention_windows.csv).
+    constexpr double kTile = 128;
+    shape.key_tokens = std::min(mean_keys(n, w.kind.mixer, sequence, true) + kTile, mean_keys(n, Mixer::attention, sequence, true));
     shape.causal = false;  // the mask is counted in the mean
   }
   return shape;

@@ -10,6 +10,11 @@ namespace {
 constexpr int kChooseKernels = 31;
 constexpr double kScatterAdd_Bps = 0.732e12, kScaleRows_Bps = 1.6e12;
 
+// Bytes that eager kernels move for one element (reference/gpu_lab_8/expert_biases.csv holds their times). The halves of an
+// activation's input are clamped one by one and joined; backward masks each, and joins them. An expert's bias is scaled by
+// the gates, which are FP32, and so is all until the experts are joined and rounded; backward makes both products again.
+constexpr double kClampBytes = 8, kClampBackwardBytes = 15, kBiasBytes = 28, kBiasBackwardBytes = 40;
+
 double halves(const Work& w) {
   return w.mlp_up();
 }
@@ -63,6 +68,30 @@ ExpertSizes expert_sizes(const Work& w) {
           static_cast<double>(w.n.expert_width())};
 }
 
+bool loose_biases(const Work& w) {
+  return w.n.biases && !w.software.fused_experts;
+}
+
+int bias_kernels(const ExpertSizes& e, int all, int each) {
+  return all + static_cast<int>(each * e.routed.experts);
+}
+
+void expert_activation_gradient(Builder& b, const Work& w, const ExpertSizes& e) {
+  if (w.software.fused_experts) return;
+  const double up = halves(w) * e.inner;
+  activation_gradient(b, w, e.routed.rows, e.inner);
+  if (w.n.clamped) {
+    b.bare("clamp gradient", kClampBackwardBytes * e.routed.rows * up, 9);
+    b.of_halves();
+  }
+  b.cast("cast expert up gradient", w.s.precision, e.routed.rows * up);
+}
+
+// Rows of an expert are copied to where they are multiples of what a scaled product wants, and what comes out back.
+void pad(Builder& b, const Work& w, const ExpertSizes& e, const char* name) {
+  if (is_scaled(w.s.precision) && !w.software.fused_experts) b.bare(name, 2 * kBf16 * e.routed.rows * e.width, 1);
+}
+
 // To the ranks that hold the chosen experts, and to all ranks that share one.
 void dispatch(Builder& b, const Work& w, const ExpertSizes& e, const char* name) {
   if (w.p.ep > 1) b.exchange(name, Exchange::ep_all_to_all, kBf16 * e.routed.sent * e.width * w.t.expert_imbalance);
@@ -98,6 +127,19 @@ void activation_forward(Builder& b, const Work& w, double rows, double inner) {
   b.memory(name, kBf16 * rows * inner * (two_kernels ? 5 : halves(w) + 1), two_kernels ? 2 : 1);
 }
 
+void expert_activation(Builder& b, const Work& w) {
+  if (w.software.fused_experts) return;
+  const ExpertSizes e = expert_sizes(w);
+  if (w.n.clamped) {
+    // Two halves clamped and joined; an offset comes from the host, which waits until it is there.
+    b.bare("clamp activation input", kClampBytes * e.routed.rows * halves(w) * e.inner, 3);
+    b.of_halves();
+    b.wait_for_it();
+  }
+  activation_forward(b, w, e.routed.rows, e.inner);
+  b.cast("cast expert down input", w.s.precision, e.routed.rows * e.inner);
+}
+
 void mlp_forward(Builder& b, const Work& w, double inner, const char* norm) {
   const Sizes& s = w.s;
   if (norm != nullptr) b.norm(norm, kBf16 * s.shard * s.hidden * 2);
@@ -126,13 +168,15 @@ void experts_forward(Builder& b, const Work& w) {
   if (w.n.expert_latent > 0) b.gemm("latent in", s.precision, s.shard, e.width, s.hidden);
   b.memory("permutation", 2 * moved, b.eager() ? 1 : 2);
   dispatch(b, w, e, "dispatch");
+  pad(b, w, e, "pad expert rows");
   b.cast("cast expert input", s.precision, e.routed.rows * e.width);
   b.grouped("experts up", s.precision, e.routed.experts, e.each, halves(w) * e.inner, e.width);
   if (w.targets() >= 3) lora_forward(b, "LoRA MLP up", w.t, s.tokens, s.hidden, halves(w) * e.inner);
-  activation_forward(b, w, e.routed.rows, e.inner);
-  b.cast("cast expert down input", s.precision, e.routed.rows * e.inner);
+  expert_activation(b, w);
   b.grouped("experts down", s.precision, e.routed.experts, e.each, e.width, e.inner);
+  if (loose_biases(w)) b.bare("experts' biases", kBiasBytes * e.routed.rows * e.width, bias_kernels(e, 2, 2));
   if (w.targets() >= 4) lora_forward(b, "LoRA MLP down", w.t, s.tokens, e.inner, s.hidden);
+  pad(b, w, e, "unpad expert rows");
   combine(b, w, e, "combine");
   if (b.eager()) {
     b.memory("scale by gates", 2 * moved), b.at_rate(kScaleRows_Bps);
@@ -159,17 +203,19 @@ void experts_backward(Builder& b, const Work& w) {
   b.memory("unpermutation gradient", 2 * moved, b.eager() ? 1 : 3);
   if (b.eager()) b.memory("gates' gradient", 2 * 2 * moved, 3), b.at_rate(kScaleRows_Bps);
   dispatch(b, w, e, "combine gradient");
+  if (loose_biases(w)) b.bare("experts' biases' gradient", kBiasBackwardBytes * e.routed.rows * e.width, bias_kernels(e, 3, 7));
+  pad(b, w, e, "pad expert gradient");
   b.cast("cast expert gradient", s.precision, e.routed.rows * e.width);
   b.grouped("experts down input gradient", s.precision, e.routed.experts, e.each, e.inner, e.width);
   if (w.trained())
     b.grouped("experts down weight gradient", s.precision, e.routed.experts, e.width, e.inner, e.each), b.of_weights();
   if (w.targets() >= 4) lora_backward(b, "LoRA MLP down", w.t, s.tokens, e.inner, s.hidden);
-  activation_gradient(b, w, e.routed.rows, e.inner);
-  b.cast("cast expert up gradient", s.precision, e.routed.rows * up);
+  expert_activation_gradient(b, w, e);
   b.grouped("experts up input gradient", s.precision, e.routed.experts, e.each, e.width, up);
   if (w.trained())
     b.grouped("experts up weight gradient", s.precision, e.routed.experts, up, e.width, e.each), b.of_weights();
   if (w.targets() >= 3) lora_backward(b, "LoRA MLP up", w.t, s.tokens, s.hidden, up);
+  pad(b, w, e, "unpad expert gradient");
   combine(b, w, e, "dispatch gradient");
   b.memory("permutation gradient", (b.eager() ? 3 : 2) * moved, 2);
   if (b.eager()) b.at_rate(kScatterAdd_Bps);

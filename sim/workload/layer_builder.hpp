@@ -22,6 +22,9 @@ struct Sizes {
 };
 Sizes sizes_of(const Architecture& network, const Training& training, const Plan& plan);
 
+// Of one token in one layer forward, counted as model FLOPs are.
+double layer_flops(const Architecture& network, const LayerKind& kind, double sequence);
+
 // One layer's work, for the functions below.
 struct Work {
   const Architecture& n;
@@ -87,6 +90,17 @@ class Builder {
     o.launches = launches;
     push(o);
   }
+  // Kernels that one module issues in a row, nothing fused: all their traffic counts.
+  void bare(const char* name, double bytes, int kernels) {
+    Operation o;
+    o.name = name;
+    o.bytes = bytes;
+    o.launches = kernels;
+    o.bare = true;
+    push(o);
+  }
+  // The last operation reads and writes parts of rows, at the rate of norms.
+  void of_halves() { out_.back().norm = true; }
   // The last memory operation goes at a rate of its own (Operation::rate).
   void at_rate(double bytes_per_s) { out_.back().rate = bytes_per_s; }
   // A norm. Eager kernels reach the measured bandwidth of norms only, backward less (reference/gpu_lab/memory_ops.csv).
@@ -106,6 +120,7 @@ class Builder {
   void part(GraphPart p) { part_ = p; }
   // The host waits for the last operation.
   void stop_host() { out_.back().stops_host = software_.dispatch_stops_host && !backward_; }
+  void wait_for_it() { out_.back().stops_host = true; }
   bool eager() const { return software_.eager_elementwise; }
   // Casting a BF16 operand to FP8 and collecting its amax.
   void cast(const char* name, Precision precision, double elements) { cast(name, precision, elements, elements); }
@@ -172,8 +187,9 @@ void mlp_forward(Builder& b, const Work& w, double inner, const char* norm_first
 void mlp_backward(Builder& b, const Work& w, double inner);
 void experts_forward(Builder& b, const Work& w);
 void experts_backward(Builder& b, const Work& w);
-// Activation alone: `rows` tokens of `inner` channels each.
+// Activation alone: `rows` tokens of `inner` channels each; and that of experts, with its clamps.
 void activation_forward(Builder& b, const Work& w, double rows, double inner);
+void expert_activation(Builder& b, const Work& w);
 
 // Rows that the experts of a rank see in one micro-batch, and of a layer's tokens those that it sends to experts.
 struct Routed {

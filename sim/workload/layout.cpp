@@ -79,25 +79,26 @@ std::string parse_layout(const std::string& text, std::vector<int>& layers) {
   return "";
 }
 
-std::vector<int> layers_of_chunks(int layers, int pp, int vp) {
-  const int chunks = pp * vp;
+std::vector<int> layers_of_chunks(int layers, int pp, int vp, int further) {
+  const int chunks = pp * vp, all = layers + 2 + further;
   std::vector<int> count(static_cast<size_t>(chunks), layers / chunks);
-  if (layers % chunks == 0) return count;
-  if (chunks > 1 && (layers + 2) % chunks == 0) {
-    std::fill(count.begin(), count.end(), (layers + 2) / chunks);
+  if (layers % chunks == 0 && further == 0) return count;
+  if (chunks > 1 && all % chunks == 0 && all / chunks > further) {
+    std::fill(count.begin(), count.end(), all / chunks);
     --count.front();
-    --count.back();
+    count.back() -= 1 + further;
     return count;
   }
+  if (layers % chunks == 0) return count;
   for (int i = 0; i < layers % chunks; ++i) ++count[static_cast<size_t>(i)];
   return count;
 }
 
-std::vector<int> layers_of_chunks(int layers, const Plan& plan) {
+std::vector<int> layers_of_chunks(const Architecture& network, const Plan& plan) {
   std::vector<int> count;
   const auto chunks = static_cast<size_t>(plan.pp) * static_cast<size_t>(plan.vp);
   if (!plan.layout.empty() && parse_layout(plan.layout, count).empty() && count.size() == chunks) return count;
-  return layers_of_chunks(layers, plan.pp, plan.vp);
+  return layers_of_chunks(network.layers, plan.pp, plan.vp, network.next_token ? network.next_token->depth : 0);
 }
 
 }  // namespace tw

@@ -8,21 +8,46 @@
 namespace tw {
 
 std::map<std::string, double> StageMemory::parts() const {
-  return {{"weights", weights}, {"gradients", gradients}, {"optimizer", optimizer}, {"activations", activations},
-          {"logits", logits},   {"gathered", gathered},   {"workspace", workspace}, {"context", context}};
+  std::map<std::string, double> named;
+  for (size_t i = 0; i < kMemoryParts.size(); ++i) named[std::string(kMemoryParts[i])] = bytes()[i];
+  return named;
 }
 
 namespace {
 
+using HeldBytes = std::array<double, kHeld>;
+
 // A layer, or the head: one pass each way, and what a sharded step gathers and reduces for it.
 struct Unit {
-  Stretch forward, backward;
+  Stretch forward, backward, weight;         // weight: of a backward pass that is split
   double whole = 0, reduced = 0, shard = 0;  // weights as gathered, gradients as reduced, what is left of them
+  double flops = 0;                          // its share of a pass's time
+};
+
+// A pass of a micro-batch through a chunk, layer by layer.
+struct Pass {
+  Stretch all;
+  struct Moment {
+    double flops = 0;  // done by then
+    HeldBytes held{};
+  };
+  std::vector<Moment> moments;
+  double flops = 0;
+
+  void add(Held what, double bytes) { all.add(what, bytes); }
+  void then(const Stretch& one, double work) {
+    HeldBytes most = all.end;
+    for (size_t i = 0; i < kHeld; ++i) most[i] += one.at_peak[i];
+    moments.push_back({flops + work / 2, most});
+    all.then(one), flops += work;
+    moments.push_back({flops, all.end});
+  }
 };
 
 class Visits {
  public:
-  Visits(const Architecture& n, const Training& t, const Plan& p, const Software& s, const std::vector<int>& layers)
+  Visits(const Architecture& n, const Training& t, const Plan& p, const Software& s, const std::vector<int>& layers,
+         const std::vector<StageWork>& work)
       : n_(n),
         t_(t),
         p_(p),
@@ -30,11 +55,15 @@ class Visits {
         layers_(layers),
         kinds_(layer_kinds(n)),
         groups_(parameter_groups(n, t, p, s, layers)) {
+    for (const StageWork& w : work)
+      for (const MemoryVisit& v : w.visits) splits_ = splits_ || v.pass == MemoryPass::input;
     for (const LayerKind& kind : kinds_)
-      if (units_.find(kind) == units_.end()) units_[kind] = unit(layer_tape(work(kind)));
+      if (units_.find(kind) == units_.end())
+        units_[kind] = unit(layer_tape(this->work(kind)), layer_flops(n, kind, static_cast<double>(t.sequence)));
   }
 
-  StageMemory stage(int stage, int in_flight) const;
+  StageMemory stage(const StageWork& work) const;
+  StageCurves curves(const StageWork& work) const;
 
  private:
   bool sharded() const { return p_.sharding == Sharding::zero3 && reshards(p_) && p_.sharded_over() > 1; }
@@ -44,18 +73,27 @@ class Visits {
     if (sharded() || !lasting()) return Tape::Weights::stay;
     return s_.persistent_gradients ? Tape::Weights::in_place : Tape::Weights::pass;
   }
-  Unit unit(const Tape& tape) const { return {tape.forward(), tape.backward(weights())}; }
+  Unit unit(const Tape& tape, double flops) const {
+    Unit u;
+    u.forward = tape.forward();
+    u.backward = tape.backward(weights(), splits_ ? &u.weight : nullptr);
+    u.flops = flops;
+    return u;
+  }
   Work work(const LayerKind& kind) const { return {n_, t_, p_, s_, kind, sizes_of(n_, t_, p_)}; }
   void gather(Unit& unit, int chunk, bool tables, double share) const;
   void parameters(StageMemory& m, int chunk) const;
-  void pass_forward(Stretch& step, const Unit& unit, double& before, bool keeps) const;
-  void pass_backward(Stretch& step, const Unit& unit, const Unit* next, double& before, bool kept) const;
+  double hand_over_buffers(int chunk) const;
+  static void pass_forward(Pass& pass, const Unit& unit, double& before, bool keeps);
+  static void pass_backward(Pass& pass, const Unit& unit, const Unit* next, double& before, bool kept);
   struct Visit {
-    Stretch step;
-    double kept = 0;     // activations between its passes
-    double forward = 0;  // most of the compute stream's pool before head and loss
+    std::array<Pass, 4> passes;  // [MemoryPass]
+    double before_head = 0;      // most of the compute stream's pool before head and loss
+    const Pass& of(MemoryPass pass) const { return passes[static_cast<size_t>(pass)]; }
   };
   Visit visit(int chunk) const;
+  void settle(Visit& visit) const;
+  MemoryParts parts_of(const HeldBytes& held) const;
 
   const Architecture& n_;
   const Training& t_;
@@ -65,12 +103,14 @@ class Visits {
   std::vector<LayerKind> kinds_;
   std::vector<ParameterGroup> groups_;
   std::map<LayerKind, Unit> units_;  // before anything is sharded
+  bool splits_ = false;              // backward passes, into gradients of inputs and of weights
 };
 
 // Weights, gradients and states that a rank of a chunk holds through the step.
 void Visits::parameters(StageMemory& m, int chunk) const {
   const bool through =
       p_.sharding == Sharding::zero3 && !reshards(p_);  // whole from the first gather to the last scatter
+  m.workspace += hand_over_buffers(chunk);
   for (const ParameterGroup& g : groups_) {
     if (g.chunk != chunk) continue;
     const double held = g.held * g.weight_bytes, shards = g.shards;
@@ -83,6 +123,15 @@ void Visits::parameters(StageMemory& m, int chunk) const {
     if (p_.sharding == Sharding::none && g.exchanged > 1) m.gradients += s_.bucket_copies * gradients;
     m.optimizer += g.held * state_bytes(g, t_, s_) / (p_.sharding == Sharding::none ? 1 : shards);
   }
+}
+
+// Where sends and receives are paired (torch.distributed.pipelining, stage.py), a chunk has a buffer to receive in for
+// every micro-batch, activations and gradients, and the last one's outputs stay to the end.
+double Visits::hand_over_buffers(int chunk) const {
+  if (!s_.paired_hand_over || p_.pp < 2) return 0;
+  const double x = kBf16 * sizes_of(n_, t_, p_).shard * static_cast<double>(n_.hidden);
+  const bool first = chunk == 0, last = chunk + 1 == static_cast<int>(layers_.size());
+  return x * p_.ga() * ((first ? 0 : 1) + (!last || n_.vocabulary == 0 ? 1 : 0));
 }
 
 // What the exchange of `share` of a chunk's layers moves, or of its tables.
@@ -98,31 +147,36 @@ void Visits::gather(Unit& unit, int chunk, bool tables, double share) const {
 }
 
 // The buffer of a gather lives until the next one has come (PyTorch FSDP2; reference/gpu_lab_6/trace.csv).
-void Visits::pass_forward(Stretch& step, const Unit& u, double& before, bool keeps) const {
-  step.add(Held::gather_buffer, u.whole);
-  step.add(Held::gathered, u.whole);
-  step.add(Held::gather_buffer, -before);
-  step.then(u.forward);
-  if (!keeps) step.add(Held::gathered, -u.whole);
+void Visits::pass_forward(Pass& pass, const Unit& u, double& before, bool keeps) {
+  Stretch one;
+  one.add(Held::gather_buffer, u.whole);
+  one.add(Held::gathered, u.whole);
+  one.add(Held::gather_buffer, -before);
+  one.then(u.forward);
+  if (!keeps) one.add(Held::gathered, -u.whole);
   before = u.whole;
+  pass.then(one, u.flops);
 }
 
 // Weights came with the layer after; those of the one before (`next` in this direction) come meanwhile. Gradients are
 // whole until the layer is done, and then leave in a buffer that lives until the next layer is done.
-void Visits::pass_backward(Stretch& step, const Unit& u, const Unit* next, double& before, bool kept) const {
+void Visits::pass_backward(Pass& pass, const Unit& u, const Unit* next, double& before, bool kept) {
+  Stretch one;
   if (!kept) {
-    step.add(Held::gathered, u.whole);
-    step.add(Held::gather_buffer, -u.whole);
-    if (next != nullptr) step.add(Held::gather_buffer, next->whole);
+    one.add(Held::gathered, u.whole);
+    one.add(Held::gather_buffer, -u.whole);
+    if (next != nullptr) one.add(Held::gather_buffer, next->whole);
   }
-  step.then(u.backward);
-  if (u.whole <= 0) return;
-  step.add(Held::reduce_buffer, -before);
-  step.add(Held::gathered, -u.whole);
-  step.add(Held::reduce_buffer, u.reduced);
-  step.add(Held::gradients, -u.backward.end[static_cast<size_t>(Held::gradients)]);
-  step.add(Held::shard_gradients, u.shard);
-  before = u.reduced;
+  one.then(u.backward);
+  if (u.whole > 0) {
+    one.add(Held::reduce_buffer, -before);
+    one.add(Held::gathered, -u.whole);
+    one.add(Held::reduce_buffer, u.reduced);
+    one.add(Held::gradients, -u.backward.end[static_cast<size_t>(Held::gradients)]);
+    one.add(Held::shard_gradients, u.shard);
+    before = u.reduced;
+  }
+  pass.then(one, 2 * u.flops);
 }
 
 // One micro-batch through a chunk and back.
@@ -141,9 +195,11 @@ Visits::Visit Visits::visit(int chunk) const {
   const bool ends = chunk == last && n_.vocabulary > 0, begins = chunk == 0 && n_.vocabulary > 0;
   std::vector<Unit> heads;
   if (ends) {
-    const Unit head = unit(head_tape(work({})));
+    const Unit head =
+        unit(head_tape(work({})), 2 * static_cast<double>(n_.hidden) * static_cast<double>(n_.vocabulary));
     for (int depth = 0; n_.next_token && depth < n_.next_token->depth; ++depth) {
-      for (const LayerKind& kind : next_token_kinds(n_)) heads.push_back(unit(layer_tape(work(kind))));
+      for (const LayerKind& kind : next_token_kinds(n_))
+        heads.push_back(unit(layer_tape(work(kind)), layer_flops(n_, kind, static_cast<double>(t_.sequence))));
       heads.push_back(head);
     }
     heads.push_back(head);
@@ -159,9 +215,9 @@ Visits::Visit Visits::visit(int chunk) const {
     gather(table, chunk, true, chunk == last && !n_.tied_embeddings ? 0.5 : 1);
   }
   Visit made;
-  Stretch& step = made.step;
+  Pass& up = made.passes[static_cast<size_t>(MemoryPass::forward)];
   double came = 0, left = 0;
-  pass_forward(step, table, came, false);
+  pass_forward(up, table, came, false);
   // Layers that wait in the host's memory leave while the next one computes, and come back so.
   const auto waits = [&](size_t layer) {
     return layer + 1 < order.size() && layer < static_cast<size_t>(t_.offload_layers)
@@ -169,60 +225,109 @@ Visits::Visit Visits::visit(int chunk) const {
                : 0.0;
   };
   for (size_t l = 0; l < order.size(); ++l) {
-    pass_forward(step, *order[l], came, !p_.reshard);
-    if (l > 0) step.add(Held::activations, -waits(l - 1));
+    pass_forward(up, *order[l], came, !p_.reshard);
+    if (l > 0) up.add(Held::activations, -waits(l - 1));
   }
-  made.kept = step.end[static_cast<size_t>(Held::activations)];
-  made.forward = step.pool_peak[0];
-  for (const Unit& u : heads) pass_forward(step, u, came, true);
-  step.add(Held::gather_buffer, -came);
-  if (p_.reshard && !order.empty()) step.add(Held::gather_buffer, order.back()->whole);
-  for (auto u = heads.rbegin(); u != heads.rend(); ++u) pass_backward(step, *u, nullptr, left, true);
-  if (!ends) step.add(Held::temporaries, x);  // the gradient comes from the next stage
+  made.before_head = up.all.pool_peak[0];
+  for (const Unit& u : heads) pass_forward(up, u, came, true);
+  up.add(Held::gather_buffer, -came);
+
+  Pass& down = made.passes[static_cast<size_t>(splits_ ? MemoryPass::input : MemoryPass::backward)];
+  if (p_.reshard && !order.empty()) down.add(Held::gather_buffer, order.back()->whole);
+  for (auto u = heads.rbegin(); u != heads.rend(); ++u) pass_backward(down, *u, nullptr, left, true);
+  if (!ends) down.add(Held::temporaries, x);  // the gradient comes from the next stage
   for (size_t l = order.size(); l-- > 0;) {
-    if (l > 0) step.add(Held::activations, waits(l - 1));
-    pass_backward(step, *order[l], p_.reshard && l > 0 ? order[l - 1] : nullptr, left, !p_.reshard);
+    if (l > 0) down.add(Held::activations, waits(l - 1));
+    pass_backward(down, *order[l], p_.reshard && l > 0 ? order[l - 1] : nullptr, left, !p_.reshard);
   }
-  step.add(Held::gather_buffer, table.whole);
-  pass_backward(step, table, nullptr, left, false);
+  down.add(Held::gather_buffer, table.whole);
+  pass_backward(down, table, nullptr, left, false);
+  if (splits_) {
+    Pass& later = made.passes[static_cast<size_t>(MemoryPass::weight)];
+    for (auto u = heads.rbegin(); u != heads.rend(); ++u) later.then(u->weight, u->flops);
+    for (size_t l = order.size(); l-- > 0;) later.then(order[l]->weight, order[l]->flops);
+  }
+  settle(made);
   return made;
 }
 
-// Visits in flight are those that began first: as many micro-batches as there are stages through one chunk, then
-// through the next (interleaved schedules). The chunk at work is one of them.
-StageMemory Visits::stage(int stage, int in_flight) const {
+// What is not of the weights is gone when a micro-batch is: the gradient of its input has left, buffers are free.
+void Visits::settle(Visit& visit) const {
+  const auto split = [](MemoryPass pass) { return static_cast<size_t>(pass); };
+  Pass &down = visit.passes[split(MemoryPass::backward)], &input = visit.passes[split(MemoryPass::input)],
+       &weight = visit.passes[split(MemoryPass::weight)];
+  const Stretch& up = visit.of(MemoryPass::forward).all;
+  for (size_t i = 0; i < kHeld; ++i) {
+    const Held what = static_cast<Held>(i);
+    if (what == Held::gradients || what == Held::shard_gradients) continue;
+    if (splits_) {
+      const double left = up.end[i] + input.all.end[i] + weight.all.end[i];
+      (what == Held::activations ? weight : input).add(what, -left);
+    } else {
+      down.add(what, -(up.end[i] + down.all.end[i]));
+    }
+  }
+  if (!splits_) return;
+  // A schedule that splits some backward passes runs others whole.
+  down.then(input.all, input.flops), down.then(weight.all, weight.flops);
+}
+
+MemoryParts Visits::parts_of(const HeldBytes& held) const {
+  const auto part = [&](Held what) { return held[static_cast<size_t>(what)]; };
+  const double whole = part(Held::gradients);  // of a layer, where they are sharded after it
+  return {0,
+          part(Held::shard_gradients) + (sharded() ? 0 : whole),
+          0,
+          part(Held::activations),
+          part(Held::narrow_logits) + part(Held::logits),
+          part(Held::gathered) + part(Held::gather_buffer) + part(Held::reduce_buffer),
+          part(Held::temporaries) + (sharded() ? whole : 0),
+          0};
+}
+
+StageMemory Visits::stage(const StageWork& work) const {
   StageMemory m;
   std::vector<Visit> visits;
-  for (int v = 0; v < p_.vp; ++v) {
-    parameters(m, v * p_.pp + stage);
-    visits.push_back(visit(v * p_.pp + stage));
+  for (const int chunk : work.chunks) {
+    parameters(m, chunk);
+    visits.push_back(visit(chunk));
   }
-  double waiting = 0;
-  for (int i = 0; i < in_flight; ++i) waiting += visits[static_cast<size_t>(i / p_.pp % p_.vp)].kept;
-  Stretch most;
-  double cached = 0;
-  for (int v = 0; v < std::min(p_.vp, in_flight); ++v) {
-    const Visit& visit = visits[static_cast<size_t>(v)];
-    const double others = std::max(0.0, waiting - visit.kept);
-    Stretch step;
-    step.add(Held::activations, others);
-    step.then(visit.step);
-    if (v == 0 || step.peak > most.peak) most = step;
-    // Blocks of logits serve the smaller requests of the passes after them.
-    const auto& pool = step.pool_peak;
-    cached = std::max(cached, pool[1] + pool[2] + std::max(pool[0], others + visit.forward + pool[3] + pool[4]));
+  Stretch step;
+  double before_head = 0;
+  for (const MemoryVisit& v : work.visits) {
+    const Visit& visit = visits[static_cast<size_t>(v.slot)];
+    if (v.pass == MemoryPass::forward) before_head = std::max(before_head, step.pool[0] + visit.before_head);
+    step.then(visit.of(v.pass).all);
   }
+  // Blocks of logits serve the smaller requests of the passes after them.
+  const auto& pool = step.pool_peak;
+  const double cached = pool[1] + pool[2] + std::max(pool[0], before_head + pool[3] + pool[4]);
   m.reserved = m.allocated() + cached;
-  const auto part = [&](Held what) { return most.at_peak[static_cast<size_t>(what)]; };
-  m.activations = part(Held::activations);
-  m.logits = part(Held::narrow_logits) + part(Held::logits);
-  m.gradients += part(Held::shard_gradients) + (sharded() ? 0 : part(Held::gradients));
-  m.gathered = part(Held::gathered) + part(Held::gather_buffer) + part(Held::reduce_buffer);
-  m.workspace = part(Held::temporaries) + (sharded() ? part(Held::gradients) : 0);  // whole ones, of a layer
+  const MemoryParts most = parts_of(step.at_peak);
+  m.gradients += most[1], m.activations = most[3], m.logits = most[4], m.gathered = most[5], m.workspace += most[6];
   int communicators = 0;
   for (const int ranks : {p_.tp, p_.cp, p_.pp, p_.ep, p_.dp}) communicators += ranks > 1;
   m.context = s_.workspace.value() + communicators * s_.communicator.value();
   return m;
+}
+
+StageCurves Visits::curves(const StageWork& work) const {
+  StageCurves curves;
+  StageMemory held;
+  for (const int chunk : work.chunks) {
+    parameters(held, chunk);
+    const Visit made = visit(chunk);
+    auto& passes = curves.visits.emplace_back();
+    for (size_t k = 0; k < passes.size(); ++k) {
+      const Pass& pass = made.passes[k];
+      for (const Pass::Moment& moment : pass.moments)
+        passes[k].push_back({pass.flops > 0 ? moment.flops / pass.flops : 0, parts_of(moment.held)});
+      if (!pass.moments.empty()) passes[k].push_back({1, parts_of(pass.all.end)});
+    }
+  }
+  held.context = stage(work).context;
+  curves.held = held.bytes();
+  return curves;
 }
 
 }  // namespace
@@ -232,12 +337,16 @@ bool reshards(const Plan& p) {
 }
 
 std::vector<StageMemory> memory_of_stages(const Architecture& n, const Training& t, const Plan& p, const Software& s,
-                                          const std::vector<int>& layers, const std::vector<int>& in_flight) {
-  const Visits visits(n, t, p, s, layers);
+                                          const std::vector<int>& layers, const std::vector<StageWork>& work) {
+  const Visits visits(n, t, p, s, layers, work);
   std::vector<StageMemory> stages;
-  for (int stage = 0; stage < p.pp; ++stage)
-    stages.push_back(visits.stage(stage, in_flight[static_cast<size_t>(stage)]));
+  for (const StageWork& w : work) stages.push_back(visits.stage(w));
   return stages;
+}
+
+StageCurves memory_curves(const Architecture& n, const Training& t, const Plan& p, const Software& s,
+                          const std::vector<int>& layers, const StageWork& work) {
+  return Visits(n, t, p, s, layers, {work}).curves(work);
 }
 
 double layer_activation_bytes(const Architecture& n, const LayerKind& kind, const Training& t, const Plan& p,

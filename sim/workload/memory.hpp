@@ -1,8 +1,10 @@
 // Memory of one accelerator: tensors with their lifetimes over one step, by part, at the moment that needs most.
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "workload/architecture.hpp"
@@ -10,6 +12,10 @@
 #include "workload/software.hpp"
 
 namespace tw {
+
+constexpr std::array<std::string_view, 8> kMemoryParts{"weights", "gradients", "optimizer", "activations",
+                                                       "logits",  "gathered",  "workspace", "context"};
+using MemoryParts = std::array<double, kMemoryParts.size()>;  // bytes
 
 struct StageMemory {
   // Bytes at the step's peak. activations: kept for backward passes; workspace: gradients of activations, recomputed
@@ -20,14 +26,41 @@ struct StageMemory {
   double reserved = 0;  // by a caching allocator that keeps the most of each stream
   double allocated() const { return weights + gradients + optimizer + activations + logits + gathered + workspace; }
   double total() const { return allocated() + context; }
+  MemoryParts bytes() const {
+    return {weights, gradients, optimizer, activations, logits, gathered, workspace, context};
+  }
   std::map<std::string, double> parts() const;
 };
 
-// Per pipeline stage. `in_flight` is the greatest number of chunk visits whose activations a stage keeps (see
-// step/schedule.hpp); `layers` counts the layers of each chunk, in the order data visits them.
+// What a stage does in a step, as far as memory goes: the chunks that it holds, and visits to them in their order
+// (see step/step_memory.hpp). `input` and `weight` are the halves of a backward pass that is split.
+enum class MemoryPass { forward, backward, input, weight };
+struct MemoryVisit {
+  int slot = 0;  // of `chunks`
+  MemoryPass pass = MemoryPass::forward;
+};
+struct StageWork {
+  std::vector<int> chunks = {0};
+  std::vector<MemoryVisit> visits = {{0, MemoryPass::forward}, {0, MemoryPass::backward}};
+};
+
+// Per pipeline stage; `layers` counts the layers of each chunk, in the order data visits them.
 std::vector<StageMemory> memory_of_stages(const Architecture& network, const Training& training, const Plan& plan,
                                           const Software& software, const std::vector<int>& layers,
-                                          const std::vector<int>& in_flight);
+                                          const std::vector<StageWork>& work);
+
+// Bytes over those at the beginning of a visit, at a share of its time: the most inside each layer and what is left
+// after it. A layer takes its share of the visit's operations.
+struct MemoryMoment {
+  double share = 0;
+  MemoryParts bytes{};
+};
+struct StageCurves {
+  MemoryParts held{};                                            // through the step
+  std::vector<std::array<std::vector<MemoryMoment>, 4>> visits;  // [slot][MemoryPass]
+};
+StageCurves memory_curves(const Architecture& network, const Training& training, const Plan& plan,
+                          const Software& software, const std::vector<int>& layers, const StageWork& work);
 
 // Whether whole weights are freed after each pass, and gradients reduced in each: ZeRO-3 in a pipeline would gather and
 // reduce for every micro-batch, and keeps both whole through the step instead (PyTorch FSDP2, torchtitan).

@@ -1,3 +1,4 @@
+#include "workload/layer_builder.hpp"
 #include "workload/operations.hpp"
 #include "workload/pattern.hpp"
 
@@ -55,6 +56,12 @@ TokenFlops network_flops(const Architecture& n, double sequence, bool causal_hal
 }
 
 }  // namespace
+
+double layer_flops(const Architecture& n, const LayerKind& kind, double sequence) {
+  TokenFlops one;
+  add_layer(one, n, kind, sequence, true);
+  return 2 * (one.linear + one.scores);
+}
 
 double model_flops_per_sample(const Architecture& n, const Training& t, bool causal_half) {
   const auto tokens = static_cast<double>(t.sequence);

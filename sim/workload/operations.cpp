@@ -99,8 +99,7 @@ void recompute(std::vector<Operation>& out, const Work& w) {
   if (w.kind.feed == Feed::mlp && again(Module::mlp)) return mlp_forward(b, w, w.s.ffn, nullptr);
   if (!again(Module::activation)) return;
   if (experts)
-    activation_forward(b, w, routed_tokens(w.n, w.t, w.p).rows,
-                       static_cast<double>(w.n.expert_size()) / w.p.expert_tp());
+    expert_activation(b, w);
   else if (w.kind.feed == Feed::mlp)
     activation_forward(b, w, w.s.tokens, w.s.ffn);
 }

@@ -83,7 +83,8 @@ void check_layout(const Plan& plan, const Architecture& network, const ReadConte
   const long chunks = static_cast<long>(plan.pp) * plan.vp;
   if (plan.layout.empty()) {
     // A chunk may hold no layer only where embedding and head count as one each (see layers_of_chunks).
-    if (chunks > network.layers && chunks != network.layers + 2L)
+    const long further = network.next_token ? network.next_token->depth : 0;
+    if (chunks > network.layers && chunks != network.layers + 2 + further)
       at.at("pp").fault(fmt::format("pp x vp = {} x {} exceeds the {} layers", plan.pp, plan.vp, network.layers),
                         fmt::format("pp x vp at most {}", network.layers));
     return;

@@ -114,10 +114,10 @@ struct Training {
 bool recomputes(const Training& training, Module module);
 
 // Layers of each model chunk (pp x vp of them, in the order data visits them). As the plan's layout says; else even
-// when it divides; else, when layers + 2 divides, the first and last chunk give up one layer each to embedding and head
-// (as Megatron counts them); else the first chunks take one layer more.
-std::vector<int> layers_of_chunks(int layers, int pp, int vp);
-std::vector<int> layers_of_chunks(int layers, const Plan& plan);
+// when it divides; else, when that makes chunks even, embedding, head and each next-token layer count as a layer, which
+// the first and the last chunk give up (as Megatron counts them); else the first chunks take one layer more.
+std::vector<int> layers_of_chunks(int layers, int pp, int vp, int further = 0);
+std::vector<int> layers_of_chunks(const Architecture& network, const Plan& plan);
 
 // A layout names what each chunk holds, chunks separated by |: E embedding, t a layer, m next-token layers, L head and
 // loss, x*n and (..)*n repeat; or the number of layers: "Et*4|(t*4|)*14tmL", "4|4|3". Returns what is wrong with it.

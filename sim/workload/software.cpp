@@ -23,6 +23,8 @@ void Software::describe(Description<Software>& d) {
   d.object("software", "Costs and habits of one software release.");
   d.required("name", &Software::name, "name of the release");
   d.optional("host_per_operation", &Software::host_per_operation, "host time to issue one kernel");
+  d.optional("host_per_kernel", &Software::host_per_kernel,
+             "host time of each of the small kernels that one module issues in a row; 0: as host_per_operation");
   d.optional("host_per_collective", &Software::host_per_collective, "host time to issue one collective");
   d.optional("host_per_all_reduce", &Software::host_per_all_reduce,
              "host time of a tensor-parallel all-reduce where the release gives it a form of its own; 0: as "
@@ -47,6 +49,9 @@ void Software::describe(Description<Software>& d) {
              "the host waits for the count of tokens that go to each expert before it issues what follows");
   d.optional("dispatch_beside", &Software::dispatch_beside,
              "all-to-alls of experts run beside kernels of another micro-batch, whose other direction is joined");
+  d.optional("fused_experts", &Software::fused_experts,
+             "activation, casts and biases of experts are part of their grouped products; else kernels of their own, biases "
+             "expert by expert, and FP8 rows are padded");
   d.optional("scatter_beside_weights", &Software::scatter_beside_weights,
              "the tensor-parallel scatter of an input's gradient runs beside the products of the weights' gradients");
   d.optional("gradients_beside_backward", &Software::gradients_beside_backward,

@@ -35,6 +35,7 @@ struct Choices<Dispatcher> {
 struct Software {
   std::string name;
   Time host_per_operation = seconds(10e-6);   // host time to issue one kernel
+  Time host_per_kernel;                       // and each of the kernels that one module issues in a row; 0: the same
   Time host_per_collective = seconds(30e-6);  // and one collective
   Time host_per_all_reduce;                   // a tensor-parallel all-reduce of its own form; 0: as host_per_collective
   Time host_shard_forward, host_shard_backward;  // hooks of a sharded layer: gather, scatter, freeing
@@ -47,6 +48,7 @@ struct Software {
   Dispatcher dispatcher = Dispatcher::all_to_all;
   bool dispatch_stops_host = false;  // the host waits for the count of tokens that go to each expert
   bool dispatch_beside = false;      // all-to-alls of one micro-batch run beside kernels of another one's other direction
+  bool fused_experts = false;  // casts, activation, biases of experts are part of their products; else kernels
   // How the release issues its exchanges.
   bool scatter_beside_weights = false;    // the scatter of an input's gradient runs beside the weights' gradients
   bool gradients_beside_backward = true;  // buckets leave while backward runs; else after it

@@ -80,11 +80,15 @@ Stretch Tape::forward() const {
   return s;
 }
 
-Stretch Tape::backward(Weights weights) const {
+Stretch Tape::backward(Weights weights, Stretch* later) const {
   Stretch s;
   std::vector<int> users(tensors_.size(), 0);
+  std::vector<bool> of_products(tensors_.size(), copies_);
   for (const TapeOp& op : ops_)
-    for (const int t : op.saves) ++users[static_cast<size_t>(t)];
+    for (const int t : op.saves) {
+      ++users[static_cast<size_t>(t)];
+      if (op.weight_gradient > 0) of_products[static_cast<size_t>(t)] = true;
+    }
   std::vector<bool> made(tensors_.size(), false);  // by recomputation
   for (size_t t = 0; t < tensors_.size(); ++t)
     if (tensors_[t].saved && !stays(static_cast<int>(t))) made[t] = true, s.add(Held::temporaries, tensors_[t].bytes);
@@ -93,6 +97,7 @@ Stretch Tape::backward(Weights weights) const {
     double bytes = 0;
     int holders = 0;
     Held held = Held::temporaries;
+    bool waits = false;
   };
   const auto held_of = [&](int t) {  // of its gradient
     const Held held = tensors_[static_cast<size_t>(t)].held;
@@ -112,15 +117,29 @@ Stretch Tape::backward(Weights weights) const {
     buffers.push_back({bytes(t), 1, held_of(t)});
     return static_cast<int>(buffers.size()) - 1;
   };
+  double waiting = 0;
+  const auto wait = [&](int buffer) {
+    Buffer& b = buffers[static_cast<size_t>(buffer)];
+    if (std::exchange(b.waits, true)) return;
+    ++b.holders, waiting += b.bytes;
+    later->add(Held::activations, -b.bytes);
+  };
   for (auto op = ops_.rbegin(); op != ops_.rend(); ++op) {
+    const bool put_off = later != nullptr && op->weight_gradient > 0;
     if (op->joins) {
       double whole = 0;
       for (const int t : op->out) whole += bytes(t);
       s.touch(Held::temporaries, whole);
+      if (put_off)
+        s.add(Held::temporaries, whole), buffers.push_back({whole, 0, Held::temporaries}),
+            wait(static_cast<int>(buffers.size()) - 1);
+    } else if (put_off) {
+      wait(gradient[static_cast<size_t>(op->out.front())]);
     }
     const bool lives = op->weight_gradient > 0 && weights != Weights::in_place;
     const Held where = weights == Weights::stay ? Held::gradients : Held::temporaries;
-    if (lives) s.add(where, op->weight_gradient);
+    Stretch& with_weights = put_off ? *later : s;
+    if (lives) with_weights.add(where, op->weight_gradient);
     const Held working = held_of(op->out.front());
     s.add(working, op->backward_workspace);
     for (const int t : op->in) {
@@ -137,10 +156,11 @@ Stretch Tape::backward(Weights weights) const {
       g = mine;
     }
     s.add(working, -op->backward_workspace);
-    if (lives && weights == Weights::pass) s.add(where, -op->weight_gradient);
+    if (lives && weights == Weights::pass) with_weights.add(where, -op->weight_gradient);
     for (const int t : op->saves)
       if (--users[static_cast<size_t>(t)] == 0)
-        s.add(made[static_cast<size_t>(t)] ? Held::temporaries : tensors_[static_cast<size_t>(t)].held, -bytes(t));
+        (later != nullptr && of_products[static_cast<size_t>(t)] ? *later : s)
+            .add(made[static_cast<size_t>(t)] ? Held::temporaries : tensors_[static_cast<size_t>(t)].held, -bytes(t));
     for (const int t : op->out) release(gradient[static_cast<size_t>(t)]), gradient[static_cast<size_t>(t)] = -1;
   }
   // Kept by rule though no gradient wants them.
@@ -149,6 +169,7 @@ Stretch Tape::backward(Weights weights) const {
   // An input that nothing saves was kept for recomputation.
   if (input_ >= 0 && !tensors_[static_cast<size_t>(input_)].saved)
     s.add(tensors_[static_cast<size_t>(input_)].held, -bytes(input_));
+  s.add(Held::temporaries, -waiting), s.add(Held::activations, waiting);
   return s;
 }
 

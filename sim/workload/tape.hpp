@@ -72,7 +72,9 @@ class Tape {
   // From the output's gradient to the input's; what recomputation dropped is made again first. Gradients of weights are
   // added where they stay; else they live for the operation, or, where the kernel adds in place, not at all.
   enum class Weights { stay, pass, in_place };
-  Stretch backward(Weights weights) const;
+  // With `later` gradients of weights are left to that stretch. What products keep and the gradients of their outputs
+  // wait for it; eager autograd keeps the whole graph until then (torch.distributed.pipelining, _backward.py).
+  Stretch backward(Weights weights, Stretch* later = nullptr) const;
 
  private:
   struct Tensor {

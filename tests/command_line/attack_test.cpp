@@ -174,6 +174,25 @@ TEST_CASE("check holds results to what has to add up") {
   CHECK(r.code == 2);
   CHECK(holds(r.err, "/0/energy/nodes_dc_j"));
   CHECK(holds(r.err, "/0/step/breakdown_s/host: -1 is below 0"));
+  wrong = json::parse(tw::read_file(f / "r.json"));
+  wrong[0]["energy"]["total_ac_j"] = 1;
+  wrong[0]["energy"]["facility_j"] = 2;
+  wrong[0]["step"]["interval"]["low"] = 1e9;
+  const Run more = run({"check", f.put("w.json", wrong.dump())});
+  for (const char* place : {"/0/energy/total_ac_j", "/0/energy/facility_j", "/0/step/interval"})
+    CHECK(holds(more.err, place));
+}
+
+TEST_CASE("a result on one line is no table of power") {
+  const Folder f;
+  REQUIRE(run({"run", k1, "--json", f / "r.json", "-q"}).code == 0);
+  const std::string line = f.put("line.json", json::parse(tw::read_file(f / "r.json")).dump());
+  CHECK(run({"compare", f / "r.json", line}).code == 0);
+  // And a step that does not react to what changed says what it is made of.
+  REQUIRE(
+      run({"run", k1, "--set", "/cluster/fabric/uplink_bandwidth=200 Gbit/s", "--json", f / "slow.json", "-q"}).code ==
+      0);
+  CHECK(holds(run({"compare", f / "r.json", f / "slow.json"}).out, "stays as it was: "));
 }
 
 TEST_CASE("plan: how many nodes a hall carries, with and without nameplate and derating") {

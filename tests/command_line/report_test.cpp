@@ -7,7 +7,7 @@
 #include "program.hpp"
 
 using namespace program;
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 namespace {
 
@@ -69,13 +69,13 @@ TEST_CASE("report: the page of a run has the numbers of its result JSON") {
   REQUIRE(r.code == 0);
   const std::string page = tw::read_file(folder / "page.html");
   check_self_contained(page);
-  const json results = json::parse(tw::read_file(folder / "out/result.json"));
+  const ordered_json results = ordered_json::parse(tw::read_file(folder / "out/result.json"));
   const auto numbers = numbers_of(page);
   CHECK(numbers.size() > 200);
   for (const Number& n : numbers) {
     INFO(n.key);
-    REQUIRE(results.contains(json::json_pointer(n.key)));
-    CHECK(results[json::json_pointer(n.key)].dump() == n.value);
+    REQUIRE(results.contains(ordered_json::json_pointer(n.key)));
+    CHECK(results[ordered_json::json_pointer(n.key)].dump() == n.value);
   }
   CHECK(holds(page,
               "trainwatt run scenarios/smc-llama2-70b-lora-8n.json scenarios/smc-llama2-70b-lora-9n.json --set "
@@ -119,10 +119,10 @@ TEST_CASE("report: the page of a validation keeps fitted and predicted rows apar
   REQUIRE(run({"report", folder / "out", "-o", folder / "page.html"}).code == 0);
   const std::string page = tw::read_file(folder / "page.html");
   check_self_contained(page);
-  const json results = json::parse(tw::read_file(folder / "out/validate.json"));
+  const ordered_json results = ordered_json::parse(tw::read_file(folder / "out/validate.json"));
   for (const Number& n : numbers_of(page)) {
     INFO(n.key);
-    CHECK(results[json::json_pointer(n.key)].dump() == n.value);
+    CHECK(results[ordered_json::json_pointer(n.key)].dump() == n.value);
   }
   CHECK(holds(page, "Predicted rows"));
   CHECK(holds(page, "Fitted rows"));

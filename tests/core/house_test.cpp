@@ -1,8 +1,12 @@
 // The order of the house: a folder includes only folders below it, and SimGrid stands behind one file.
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,8 +15,9 @@
 namespace fs = std::filesystem;
 
 TEST_CASE("includes point down the house, and one file knows SimGrid") {
-  const std::vector<std::string> order{"core", "hardware", "workload", "topology", "network", "step",   "power", "run",
-                                       "facility", "hall", "foreign", "study", "report", "mlperf", "cli"};
+  const std::vector<std::string> order{"core",    "hardware", "workload", "topology", "network",
+                                       "step",    "power",    "run",      "facility", "hall",
+                                       "foreign", "study",    "report",   "mlperf",   "cli"};
   std::map<std::string, size_t> level;
   for (size_t i = 0; i < order.size(); ++i) level[order[i]] = i;
   for (const auto& entry : fs::recursive_directory_iterator(fs::path(source_folder()) / "sim")) {
@@ -30,4 +35,33 @@ TEST_CASE("includes point down the house, and one file knows SimGrid") {
       CHECK(level[path] <= level[folder]);
     }
   }
+}
+
+// A part stands in one file and in one line of a table: nobody else names it. What a toy needs beside its file, tests
+// of the rooms show (network/registry_test.cpp, report/study_figures_test.cpp); an accelerator is a file of data alone.
+TEST_CASE("a collective, a kind of fabric and a format of another tool are known to two files each") {
+  const std::map<std::string, std::vector<std::string>> parts{
+      {"network", {"kTree", "kHierarchical", "kNvls", "kSharp"}},
+      {"topology", {"scalable_units_kind", "fat_tree_kind", "torus_kind", "dragonfly_kind", "graph_kind"}},
+      {"foreign",
+       {"nccl_topology_kind", "slurm_topology_kind", "astra_network_kind", "cables_kind", "nccl_tests_kind",
+        "prometheus_kind", "power_csv_kind"}}};
+  std::map<std::string, std::set<std::string>> files;
+  for (const auto& entry : fs::recursive_directory_iterator(fs::path(source_folder()) / "sim")) {
+    if (!entry.is_regular_file()) continue;
+    std::ifstream in(entry.path());
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    const auto in_word = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
+    for (auto begin = text.begin(), end = begin; begin != text.end(); begin = end) {
+      begin = std::find_if(end, text.end(), in_word);
+      end = std::find_if_not(begin, text.end(), in_word);
+      const std::string folder = entry.path().parent_path().filename().string();
+      files[folder + "/" + std::string(begin, end)].insert(entry.path().string());
+    }
+  }
+  for (const auto& [room, names] : parts)
+    for (const std::string& name : names) {
+      CAPTURE(room, name);
+      CHECK(files[room + "/" + name].size() == 2);
+    }
 }

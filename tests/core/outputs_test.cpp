@@ -29,7 +29,7 @@ struct Spell {
   }
 };
 
-struct Farm {
+struct Estate {
   std::string name, owner;
   uint64_t seed = 0;
   double area = 0;
@@ -43,29 +43,29 @@ struct Farm {
   Spell frost, heat;
   std::optional<Field> best;
   double hidden = 0;
-  static void describe(Outputs<Farm>& d) {
-    d.output("name", &Farm::name, "", "its name");
-    d.output("owner", &Farm::owner, "", "null when nobody owns it").null_if_empty();
-    d.output("seed", &Farm::seed, "1", "of the weather");
-    d.output("land.area", &Farm::area, "m2", "its area").whole();
-    d.output("fenced", &Farm::fenced, "", "whether");
-    d.output("weather", &Farm::weather, "", "today's");
-    d.output("lamp", &Farm::lamp, "W", "at the gate");
-    d.output("rain", &Farm::rain, "mm", "of the year; null when nobody looked");
-    d.output_if([](const Farm& f) { return f.fenced; }, "corner", &Farm::corner, "m", "of the fence");
-    d.output("fields", &Farm::fields);
-    d.output("stock", &Farm::stock, "1", "heads by kind");
-    d.output("frost", &Farm::frost, "K", "below zero");
-    d.output("heat", &Farm::heat, "K");
-    d.output("best", &Farm::best);
+  static void describe(Outputs<Estate>& d) {
+    d.output("name", &Estate::name, "", "its name");
+    d.output("owner", &Estate::owner, "", "null when nobody owns it").null_if_empty();
+    d.output("seed", &Estate::seed, "1", "of the weather");
+    d.output("land.area", &Estate::area, "m2", "its area").whole();
+    d.output("fenced", &Estate::fenced, "", "whether");
+    d.output("weather", &Estate::weather, "", "today's");
+    d.output("lamp", &Estate::lamp, "W", "at the gate");
+    d.output("rain", &Estate::rain, "mm", "of the year; null when nobody looked");
+    d.output_if([](const Estate& f) { return f.fenced; }, "corner", &Estate::corner, "m", "of the fence");
+    d.output("fields", &Estate::fields);
+    d.output("stock", &Estate::stock, "1", "heads by kind");
+    d.output("frost", &Estate::frost, "K", "below zero");
+    d.output("heat", &Estate::heat, "K");
+    d.output("best", &Estate::best);
     d.computed(
-        "land.fields", [](const Farm& f) { return f.fields.size(); }, "1", "how many");
-    d.carried("hidden", &Farm::hidden, "1");
+        "land.fields", [](const Estate& f) { return f.fields.size(); }, "1", "how many");
+    d.carried("hidden", &Estate::hidden, "1");
   }
 };
 
-Farm farm() {
-  Farm f;
+Estate estate() {
+  Estate f;
   f.name = "Hill";
   f.seed = std::numeric_limits<uint64_t>::max();
   f.area = 1200;
@@ -89,7 +89,7 @@ std::string paths_of(const std::vector<OutputKey>& keys) {
 }  // namespace
 
 TEST_CASE("a described output is written in the order of its description, null where it does not apply") {
-  CHECK(described_json(farm()).dump() ==
+  CHECK(described_json(estate()).dump() ==
         R"({"name":"Hill","owner":null,"seed":18446744073709551615,"land":{"area":1200,"fields":2},"fenced":false,)"
         R"("weather":1,"lamp":60.5,"rain":null,"corner":null,)"
         R"("fields":[{"crop":"rye","yield_kg":1.5},{"crop":"oats","yield_kg":null}],)"
@@ -98,7 +98,7 @@ TEST_CASE("a described output is written in the order of its description, null w
 }
 
 TEST_CASE("keys say where, in which unit and what") {
-  const auto keys = outputs<Farm>().keys();
+  const auto keys = outputs<Estate>().keys();
   CHECK(paths_of(keys) ==
         "name owner seed land.area fenced weather lamp rain corner[] fields[].crop fields[].yield_kg stock.* frost "
         "frost.mean frost.days heat heat.mean heat.days best.crop best.yield_kg land.fields");
@@ -110,8 +110,8 @@ TEST_CASE("keys say where, in which unit and what") {
 }
 
 TEST_CASE("numbers are found by their path") {
-  const Farm f = farm();
-  const auto number = [&](const char* path) { return outputs<Farm>().number(&f, path); };
+  const Estate f = estate();
+  const auto number = [&](const char* path) { return outputs<Estate>().number(&f, path); };
   CHECK(number("land.area") == 1200.0);
   CHECK(number("land.fields") == 2.0);
   CHECK(number("frost.mean") == 3.5);
@@ -124,9 +124,9 @@ TEST_CASE("numbers are found by their path") {
 }
 
 TEST_CASE("bytes give back what was packed, to the last bit") {
-  Farm f = farm();
+  Estate f = estate();
   f.rain = std::nan("");
-  const Farm g = unpacked<Farm>(packed(f));
+  const Estate g = unpacked<Estate>(packed(f));
   CHECK(g.seed == f.seed);
   CHECK(g.weather == Weather::wet);
   CHECK(std::isinf(g.fields[1].yield_kg));
@@ -134,8 +134,8 @@ TEST_CASE("bytes give back what was packed, to the last bit") {
   CHECK((g.stock.size() == 2 && !g.stock.at("geese")));
   CHECK((g.frost.days == 4.0 && !g.heat.days && g.best->crop == "rye" && g.hidden == 7));
   CHECK(packed(g) == packed(f));
-  CHECK_THROWS_WITH(unpacked<Farm>(packed(f).substr(0, 40)), Catch::Contains("garbled"));
-  CHECK_THROWS_WITH(unpacked<Farm>(packed(f.fields[0])), Catch::Contains("garbled"));
+  CHECK_THROWS_WITH(unpacked<Estate>(packed(f).substr(0, 40)), Catch::Contains("garbled"));
+  CHECK_THROWS_WITH(unpacked<Estate>(packed(f.fields[0])), Catch::Contains("garbled"));
 }
 
 }  // namespace tw

@@ -3,6 +3,7 @@
 
     fuzz.py --program build/release/bin/trainwatt [--seed 1] [--seconds 60] [--most N] [--kinds plan,read]
     fuzz.py --program build/release/bin/trainwatt --replay tests/fuzz/found
+    fuzz.py --program build/release/bin/trainwatt --shrink /tmp/faults --store tests/fuzz/found
 
 Scenarios, plans, clusters, halls, studies, foreign files, results and hourly series. What is held: exit codes of the contract
 (1 is a bug, so is a signal), a line that says why, an answer within --cpu seconds of processor time, results without NaN, negative
@@ -41,6 +42,7 @@ def arguments():
     p.add_argument("--cpu", type=int, default=20, help="processor seconds that an answer may take")
     p.add_argument("--kinds", default="", help="only these, separated by commas")
     p.add_argument("--store", default="", help="folder for faults")
+    p.add_argument("--shrink", default="", help="folder of faults of fuzz_in_process: made small, told and stored")
     p.add_argument("--replay", default="", help="folder of stored faults: nothing of them may happen again")
     return p.parse_args()
 
@@ -85,6 +87,9 @@ class Fuzzer:
                 if not wrong and code in (0, 4) and "@/" + name in command and "--json" in command and os.path.exists(path):
                     with open(path, encoding="utf-8") as f:
                         wrong = impossible(f.read())
+            if not wrong and code in (0, 4) and command[0] in ("run", "hall", "topology", "collective", "import") and ["--json", "-"] == [
+                    w for i, w in enumerate(command) if w == "--json" or (i > 0 and command[i - 1] == "--json")]:
+                wrong = impossible(out)
             if wrong:
                 return wrong[0], wrong[1], words
             if code not in (0, 4) or (code == 4 and command[0] != "run"):
@@ -140,12 +145,27 @@ class Fuzzer:
         return True
 
 
-def replay(f, folder):
-    paths = sorted(glob.glob(os.path.join(folder, "*.json")))
-    for path in paths:
+def stored(folder):
+    for path in sorted(glob.glob(os.path.join(folder, "*.json"))):
         with open(path, encoding="utf-8") as text:
             case = json.load(text)
         case["files"] = {n: base64.b64decode(d) for n, d in case["files"].items()}
+        yield path, case
+
+
+def shrink(f, folder):
+    for path, case in stored(folder):
+        fault = f.fault(case)
+        if fault:
+            f.tell(case, fault)
+        else:
+            print(f"{os.path.basename(path)}: nothing wrong in a process of its own ({case['why']}: {case['detail']})")
+
+
+def replay(f, folder):
+    paths = []
+    for path, case in stored(folder):
+        paths.append(path)
         fault = f.fault(case)
         if fault:
             f.faults += 1
@@ -157,6 +177,9 @@ def main():
     a = arguments()
     with tempfile.TemporaryDirectory() as folder:
         f = Fuzzer(a, os.path.join(folder, "case"))
+        if a.shrink:
+            shrink(f, a.shrink)
+            return 1 if f.faults else 0
         if a.replay:
             replay(f, a.replay)
             return 1 if f.faults else 0

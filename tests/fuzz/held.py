@@ -7,7 +7,7 @@ import subprocess
 
 NEVER_NEGATIVE = ("_s", "_j", "_bytes", "_per_s", "_w", "_w_per_node")
 # Differences, and what can run backwards: a fall of power, a battery that ends emptier.
-SIGNED = ("largest_step_w", "stored_j", "headroom_w", "spare_headroom_w", "shelf_headroom", "down_w_per_s", "up_w_per_s")
+SIGNED = ("largest_step_w", "stored_j", "first_step_overhead_s", "first_gap_s", "headroom_w", "spare_headroom_w", "shelf_headroom", "down_w_per_s", "up_w_per_s")
 ROUNDING = 1e-9
 
 
@@ -52,7 +52,7 @@ def broken_answer(code, out, err):
         return f"exit code {code}", err[-300:]
     if code != 0 and not err.strip():
         return f"exit code {code} without a word", ""
-    for word in ("signal", "bad_alloc", "std::", "Assertion", "internal error", "vector::", "basic_string", "[json.exception"):
+    for word in ("by signal", "bad_alloc", "std::", "Assertion", "internal error", "vector::", "basic_string", "[json.exception"):
         if word in err:
             return f"\"{word}\" in a message", err[-300:]
     if any(w.strip(",;:()") in ("nan", "-nan", "inf", "-inf") for w in out.split()):
@@ -82,6 +82,8 @@ def impossible(text):
             keys = path.split("/")
             if not math.isfinite(value):
                 return "not finite", path
+            if abs(value) > 1e40:
+                return "beyond all measure", f"{path} = {value:g}"
             if value < -ROUNDING and keys[-1] not in SIGNED and not any(k in ("grid", "differences", "interval", "ramps", "carbon", "cost") for k in keys) and (
                     keys[-1].endswith(NEVER_NEGATIVE) or keys[-2].endswith(("_s", "_j", "_bytes"))):
                 return "negative", f"{path} = {value:g}"
@@ -101,11 +103,11 @@ def parts(r):
     dc, ac = at(r, "energy/total_dc_j"), at(r, "energy/total_ac_j")
     if dc is not None and ac is not None and ac < dc * (1 - 1e-9):
         return "AC below DC", f"{ac} < {dc}"
-    for block in ("step", "run/time_to_train_s", "power/node_dc_w"):
-        low, high = at(r, block + "/interval/low"), at(r, block + "/interval/high")
-        # An interval is made of earlier errors: where all had one sign, it need not hold the value itself.
-        if None not in (low, high) and not 0 <= low <= high:
-            return "an interval upside down", f"{block}: {low} {high}"
+    for block, what in (("step", "step/time_s"), ("run/time_to_train_s", "run/time_to_train_s/mean"), ("power/node_dc_w", "power/node_dc_w/mean"),
+                        ("energy", "energy/total_dc_j")):
+        low, value, high = at(r, block + "/interval/low"), at(r, what), at(r, block + "/interval/high")
+        if None not in (low, value, high) and not 0 <= low <= value * (1 + 1e-9) <= high * (1 + 2e-9):
+            return "an interval that does not hold its value", f"{block}: {low} {value} {high}"
     for low, high in (("power/facility/least_w", "power/facility/mean_w"), ("power/facility/mean_w", "power/facility/peak_w"),
                       ("power/node_dc_w/min", "power/node_dc_w/mean"), ("power/node_dc_w/mean", "power/node_dc_w/max")):
         a, b = at(r, low), at(r, high)

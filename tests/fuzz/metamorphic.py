@@ -4,13 +4,16 @@
     metamorphic.py --program build/release/bin/trainwatt [--seed 1] [--pairs 200]
 
 Bases are random plans on shipped scenarios; pairs whose base or change is refused or does not fit are drawn again. An answer
-against its sign is printed with both commands, and so is a change that does nothing where it has to; the exit code is 1 then.
+against its sign is printed with both commands, and so is a change that does nothing where it has to, or a step that does not
+react while `trainwatt compare` does not say why; the exit code is 1 then.
 """
 import argparse
 import json
 import os
 import random
+import shutil
 import sys
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -69,6 +72,16 @@ def wrong(sign, before, after, path):
             LESS: after >= before, MORE: after <= before}[sign]
 
 
+def reason(run, folder, results):
+    """"" or what compare says, where it does not say why nothing moves."""
+    names = [os.path.join(folder, n) for n in ("a.json", "b.json")]
+    for path, (result, _) in zip(names, results):
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump([result], f)
+    code, out, err = run(["compare"] + names)
+    return "" if code == 0 and "stays as it was" in out else out + err
+
+
 def pair(name, plan, scenario):
     """Settings of both sides, or None where the change has no meaning."""
     one, other, _ = CHANGES[name]
@@ -91,7 +104,8 @@ def main():
     a = a.parse_args()
     chance, run = random.Random(a.seed), Runner(os.path.abspath(a.program), ROOT, 60)
     scenarios = ["scenarios/llama3.1-pretraining.json"] * 3 + ["scenarios/mixtral-8x7b.json", "scenarios/smc-llama2-70b-lora-8n.json"]
-    done, faults, moved, drawn = 0, 0, {}, 0
+    done, faults, moved, drawn, unmoved = 0, 0, {}, 0, 0
+    folder = tempfile.mkdtemp()
     names = [n for n in CHANGES if a.only in n]
     while done < a.pairs and drawn < 60 * a.pairs:
         drawn += 1
@@ -107,7 +121,14 @@ def main():
         if len(results) < 2:
             continue
         done += 1
-        for path, sign in CHANGES[name][2].items():
+        signs = CHANGES[name][2]
+        if signs.get(STEP) in (UP, DOWN) and value(results[0][0], STEP) == value(results[1][0], STEP):
+            unmoved += 1
+            said = reason(run, folder, results)
+            if said:
+                faults += 1
+                print(f"{name}: the step does not react, and compare does not say why: {said}\n  ", " ".join(f"'{w}'" for w in results[0][1]))
+        for path, sign in signs.items():
             before, after = (value(r, path) for r, _ in results)
             moved.setdefault(name, {}).setdefault(path, []).append(before != after)
             if wrong(sign, before, after, path):
@@ -116,7 +137,8 @@ def main():
                       " ".join(f"'{w}'" for w in results[1][1]), flush=True)
     for name, paths in moved.items():
         print(f"{name:40}", ", ".join(f"{p} moved in {sum(m)} of {len(m)}" for p, m in paths.items()))
-    print(f"seed {a.seed}: {done} pairs of {drawn} drawn, {faults} against their sign")
+    shutil.rmtree(folder)
+    print(f"seed {a.seed}: {done} pairs of {drawn} drawn, {faults} against their sign or without a reason; {unmoved} steps did not react")
     return 1 if faults else 0
 
 

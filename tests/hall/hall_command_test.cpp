@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "command_line/program.hpp"
+#include "core/csv.hpp"
 
 using namespace program;
 
@@ -77,6 +78,30 @@ TEST_CASE("hall: files, sums and seeds") {
   CHECK(h["series_of_runs"]["feed_j"]["sd"] == 0);
   run({"hall", file, "--json", f / "b.json", "--runs", "3"});
   CHECK(tw::read_file(f / "b.json") == text);
+}
+
+TEST_CASE("sweep: a study of a hall has a row for each hall") {
+  const Folder f;
+  f.put("hall.json", hall());
+  const std::string study = f.put("study.json", R"({
+    "name": "budgets", "hall": "hall.json", "skip": ["does_not_fit"],
+    "axes": [{"set": {"/budget/power": ["20 kW", "110 kW", "130 kW"]}}],
+    "figures": [{"x": "/budget/power", "y": "wait_mean_s", "label": "mean wait"}]
+  })");
+  const Run r = run({"sweep", study, "-o", f / "out", "-q"});
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  const tw::CsvTable table = tw::CsvTable::load(f / "out/sweep.csv");
+  REQUIRE(table.rows() == 3);
+  CHECK(table.text(0, "status") == "skipped");
+  CHECK(contains(table.text(0, "error"), "takes with every node idle"));
+  CHECK(table.value(1, "peak_w") <= 110e3 * (1 + 1e-9));
+  CHECK(table.value(1, "wait_mean_s") > table.value(2, "wait_mean_s"));
+  run({"hall", f / "hall.json", "--json", f / "one.json"});
+  const auto one = nlohmann::json::parse(tw::read_file(f / "one.json"));
+  CHECK(table.value(2, "feed_j") == Approx(one["feed_j"].get<double>()).epsilon(1e-12));
+  const std::string both = f.put("both.json", R"({"name": "x", "hall": "hall.json", "scenario": "a.json"})");
+  CHECK(contains(run({"sweep", both, "-o", f / "no"}).err, "exactly one"));
 }
 
 TEST_CASE("hall: caps slow a simulated job as a lower limit slows its run, also on a chip that is transferred") {

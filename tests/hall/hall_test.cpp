@@ -221,6 +221,71 @@ TEST_CASE("placement: packed fills units, spread deals out, units keeps others a
   CHECK(first(Placing::units) == std::map<int, int>{{0, 0}, {1, 4}});
 }
 
+TEST_CASE("a higher priority takes nodes at the next checkpoint of a lower one, which loses no work") {
+  Job low = plain_job("low", 4, 0, 100, 1000), high = plain_job("high", 2, 30, 50, 1000);
+  low.checkpoint_s = 20, low.start_up_s = 5, low.start_up_w = 300;
+  high.priority = 1;
+  HallPlan plan = plan_of(4, {low, high, plain_job("small", 2, 31, 1000, 500)});
+  plan.queue = Queue::backfill;
+  CHECK(*run_hall(plan, 1).jobs[1].start_s == Approx(105));
+  plan.preempt = true;
+  const HallOutcome out = run_hall(plan, 1);
+  CHECK(*out.jobs[1].start_s == Approx(45));  // two checkpoints after the start-up
+  CHECK(*out.jobs[1].end_s == Approx(95));
+  CHECK(out.jobs[0].pauses == 1);
+  CHECK(out.jobs[0].lost_s == 0);
+  CHECK(*out.jobs[0].end_s == Approx(95 + 5 + 60));  // before "small", which came later
+  CHECK(*out.jobs[2].start_s == Approx(160));
+  CHECK(std::abs(out.books_error) < 1e-9);
+}
+
+TEST_CASE("jobs without checkpoints, and of equal priority, keep their nodes") {
+  HallPlan plan = plan_of(4, {plain_job("low", 4, 0, 100, 1000), plain_job("high", 2, 30, 50, 1000)});
+  plan.queue = Queue::priority, plan.preempt = true;
+  plan.jobs[1].priority = 1;
+  CHECK(*run_hall(plan, 1).jobs[1].start_s == Approx(100));
+  plan.jobs[0].checkpoint_s = 20;
+  CHECK(*run_hall(plan, 1).jobs[1].start_s == Approx(40));
+  plan.jobs[1].priority = 0;
+  CHECK(*run_hall(plan, 1).jobs[1].start_s == Approx(100));
+}
+
+TEST_CASE("two jobs on the uplinks of the same units slow each other; a cap on one changes the other by links alone") {
+  // A step of 0.6 of work and 0.4 of traffic; both jobs have a node in each unit, whose uplinks carry one of them.
+  Job a = plain_job("a", 2, 0, 100, 1000), b = plain_job("b", 2, 0, 1000, 1000);
+  a.priority = 1;
+  a.points[0].links = {{1, 1, 1000}, {2, 1.4, 900}, {4, 2.2, 800}};
+  b.points[0].links = a.points[0].links;
+  // At its cap the work takes 1.1 and the traffic 0.4.
+  b.points.push_back({500, 1.5, 600, {{1, 1, 600}, {2, 1.9 / 1.5, 600}, {4, 2.7 / 1.5, 600}}});
+  HallPlan plan = plan_of(4, {a, b});
+  plan.clusters[0].unit = {0, 0, 1, 1};
+  plan.clusters[0].uplink_nodes = 1;
+  plan.placing = Placing::spread;
+  plan.cap = true;
+  // Either sends for half of its time then: 0.4 x (1 + 0.5) of 1.2.
+  HallOutcome out = run_hall(plan, 1);
+  CHECK(*out.jobs[0].end_s == Approx(120).epsilon(1e-9));
+  CHECK(out.jobs[0].links_s == Approx(20).epsilon(1e-9));
+  CHECK(out.jobs[0].energy.nodes_j == Approx(2 * 100 * (0.5 * 1000 + 0.5 * 1.4 * 900)).epsilon(1e-9));
+  CHECK(std::abs(out.books_error) < 1e-9);
+  plan.limit_w = StepSeries(3500);
+  out = run_hall(plan, 1);
+  double of_a = 0.4, of_b = 0.4 / 1.5;  // part of its time that it sends
+  for (int i = 0; i < 200; ++i) {
+    const double next_a = 0.4 * (1 + of_b) / (1 + 0.4 * of_b);
+    of_b = 0.4 / 1.5 * (1 + of_a) / (1 + 0.4 / 1.5 * of_a), of_a = next_a;
+  }
+  CHECK(*out.jobs[0].end_s == Approx(100 * (1 + 0.4 * of_b)).epsilon(1e-9));
+  CHECK(*out.jobs[0].end_s < 120);
+  CHECK(std::abs(out.books_error) < 1e-9);
+  // Wide uplinks, or units of its own: nothing.
+  plan.placing = Placing::packed;
+  CHECK(*run_hall(plan, 1).jobs[0].end_s == Approx(100));
+  plan.placing = Placing::spread, plan.clusters[0].uplink_nodes = 2;
+  CHECK(*run_hall(plan, 1).jobs[0].end_s == Approx(100));
+}
+
 TEST_CASE("what can never run is refused in one line") {
   HallPlan plan = plan_of(4, {plain_job("a", 5, 0, 1, 1000)});
   CHECK_THROWS_WITH(check_hall(plan), Catch::Contains("a can never start: it wants 5 nodes, small has 4"));

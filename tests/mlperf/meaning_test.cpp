@@ -161,12 +161,13 @@ TEST_CASE("lines of several processes that are out of order are no fault; interv
 TEST_CASE("values that cannot be are findings and no numbers") {
   Findings findings;
   std::string text = head("bert", -8, 80000) + stop(1e12);
-  text += at(50, "tracked_stats", "{\"throughput\": -1e308}");
+  for (const char* throughput : {"-1e308", "1e-300"})
+    text += at(50, "tracked_stats", std::string("{\"throughput\": ") + throughput + "}");
   const ImportedRun run = read(text, findings);
   CHECK_FALSE(run.global_batch_size.has_value());
   CHECK_FALSE(run.run_s.has_value());
   CHECK_FALSE(run.finished());
-  CHECK(count(findings, "impossible_value") == 3);
+  CHECK(count(findings, "impossible_value") == 4);
 }
 
 TEST_CASE("runs that the compliance checker drops are named and count as failed") {

@@ -138,13 +138,3 @@ TEST_CASE("what cannot be simulated is an error that names the transfer, never a
   CHECK_THAT(error_of({{"l", 1}}, {"bucket 5", {{0, 1}}, std::nan("")}), Catch::Contains("latency"));
   CHECK_THAT(error_of({{"l", 1}}, {"bucket 6", {{0, -1}}, 0}), Catch::Contains("weight"));
 }
-
-TEST_CASE("the engine without contention takes the time alone") {
-  auto engine = isolated_engine({{"l", 100}}, {{"c", {{0, 2}}, 0.5}});
-  double first = 0, second = 0;
-  engine->start(0, 100, [&] { first = engine->now_s(); });
-  engine->at(1, [&] { engine->start(0, 100, [&] { second = engine->now_s(); }); });
-  engine->run();
-  CHECK(first == Approx(2.5));
-  CHECK(second == Approx(3.5));
-}

@@ -15,7 +15,7 @@ using namespace tw::network;
 
 namespace {
 
-struct Case {
+struct Transfers {
   std::vector<Link> links;
   std::vector<LoadClass> classes;
   struct Start {
@@ -26,10 +26,10 @@ struct Case {
   std::vector<Start> starts;
 };
 
-Case random_case(uint64_t seed) {
+Transfers random_case(uint64_t seed) {
   auto stream = random_stream(seed, "fluid engine");
   const auto pick = [&](int n) { return static_cast<int>(uniform(stream) * n); };
-  Case c;
+  Transfers c;
   const int links = 2 + pick(7);
   for (int l = 0; l < links; ++l) c.links.push_back({fmt::format("l{}", l), (1 + pick(4)) * 25e9});
   for (int k = 0; k < 3 + pick(8); ++k) {
@@ -46,7 +46,7 @@ Case random_case(uint64_t seed) {
   return c;
 }
 
-std::vector<double> ends(Engine& engine, const Case& c) {
+std::vector<double> ends(Engine& engine, const Transfers& c) {
   std::vector<double> end(c.starts.size(), -1);
   for (size_t i = 0; i < c.starts.size(); ++i)
     engine.at(c.starts[i].at_s,
@@ -59,7 +59,7 @@ std::vector<double> ends(Engine& engine, const Case& c) {
 
 TEST_CASE("our own sharing gives SimGrid's times for random transfers") {
   for (uint64_t seed = 1; seed <= 25; ++seed) {
-    const Case c = random_case(seed);
+    const Transfers c = random_case(seed);
     const ChildResult r = in_child(
         [&] {
           std::string text;

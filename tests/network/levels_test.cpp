@@ -3,10 +3,12 @@
 
 #include <catch2/catch.hpp>
 #include <cstdio>
+#include <functional>
 
 #include "../topology/clusters.hpp"
 #include "network/busy_engine.hpp"
 #include "network/contention.hpp"
+#include "network/link_merge.hpp"
 #include "network/message_level.hpp"
 #include "network/process.hpp"
 #include "topology/placement.hpp"
@@ -18,15 +20,70 @@ using tw::test::reference_cluster;
 
 namespace {
 
-struct Case {
+// A job as the network sees it: it computes, then communicates, `repeats` times.
+struct NetworkJob {
+  std::string name;
+  LoadClass load;        // link ids of the fabric
+  double bytes = 0;      // of one communication
+  double compute_s = 0;  // before each
+  int repeats = 1;
+  double begin_s = 0;
+};
+
+struct JobOutcome {
+  std::string name;
+  double alone_s = 0;  // from its begin to its end without the others
+  double together_s = 0;
+  double slow_down() const { return alone_s > 0 ? together_s / alone_s : 1; }
+  std::string bottleneck;  // class of the links that bind it together with the others
+  std::string narrowest;   // the link itself
+};
+
+// Runs all jobs on one engine on SimGrid: one call a process (see in_child()).
+std::vector<JobOutcome> run_together(const Fabric& fabric, const std::vector<NetworkJob>& jobs) {
+  std::vector<LoadClass> classes;
+  for (const NetworkJob& j : jobs) {
+    classes.push_back(j.load);
+    classes.back().name = j.name;
+  }
+  std::vector<LoadClass> fabric_classes = classes;
+  const std::vector<Link> links = engine_links(fabric, classes);
+  const auto engine = open_engine(links, classes);
+  std::vector<JobOutcome> outcomes(jobs.size());
+  std::function<void(size_t, int)> turn = [&](size_t j, int done) {
+    if (done == jobs[j].repeats) {
+      outcomes[j].together_s = engine->now_s() - jobs[j].begin_s;
+      return;
+    }
+    engine->at(engine->now_s() + jobs[j].compute_s, [&, j, done] {
+      engine->start(static_cast<int>(j), jobs[j].bytes, [&, j, done] { turn(j, done + 1); });
+    });
+  };
+  for (size_t j = 0; j < jobs.size(); ++j) {
+    outcomes[j].name = jobs[j].name;
+    outcomes[j].alone_s = jobs[j].repeats * (jobs[j].compute_s + alone_s(links, classes[j], jobs[j].bytes));
+    engine->at(jobs[j].begin_s, [&, j] { turn(j, 0); });
+  }
+  engine->run();
+  for (size_t j = 0; j < jobs.size(); ++j) {
+    const int link = narrowest_link(links, classes, j);
+    if (link < 0) continue;
+    outcomes[j].narrowest = links[static_cast<size_t>(link)].name;
+    for (size_t u = 0; u < classes[j].uses.size(); ++u)
+      if (classes[j].uses[u].link == link) outcomes[j].bottleneck = fabric.link_class(fabric_classes[j].uses[u].link);
+  }
+  return outcomes;
+}
+
+struct Wired {
   std::string name;
   Cluster cluster;
   int nodes;
 };
 
 // Six topologies of at most 8 nodes with at most 2 accelerators each.
-std::vector<Case> cases() {
-  std::vector<Case> list;
+std::vector<Wired> cases() {
+  std::vector<Wired> list;
   Cluster c = reference_cluster();
   c.node.gpus = c.node.nics = 2;
   c.fabric.units = 2;
@@ -63,7 +120,7 @@ std::vector<Case> cases() {
 TEST_CASE("levels 1, 2 and 3 agree up to the latency of the rounds: six topologies, every algorithm and collective") {
   constexpr int kPieces = 64;
   int tried = 0;
-  for (const Case& c : cases()) {
+  for (const Wired& c : cases()) {
     const Fabric f = build_fabric(c.cluster);
     const auto ranks = ranks_of(f, place_packed(f, c.nodes));
     for (const CollectiveAlgorithm& algorithm : algorithms())
@@ -102,7 +159,7 @@ TEST_CASE("levels 1, 2 and 3 agree up to the latency of the rounds: six topologi
         }
         const double fill_s = pieces ? moving_s * 2 * depth / kPieces + kPieces * 30e-6 : 0,
                      // Where cliques and rings follow one another, the stages hardly overlap.
-                     idle_s = in_turn ? (plan.stages.size() > 1 ? 1.0 : 0.25) * moving_s : 0;
+            idle_s = in_turn ? (plan.stages.size() > 1 ? 1.0 : 0.25) * moving_s : 0;
         CHECK(level3_s >= moving_s * (1 - 1e-6));
         CHECK(level3_s <= moving_s * (1 + 1e-6) + fill_s + idle_s +
                               std::max(cost.load.latency_s, (2.0 * static_cast<double>(ranks.size())) * 17e-6));
@@ -113,7 +170,7 @@ TEST_CASE("levels 1, 2 and 3 agree up to the latency of the rounds: six topologi
 }
 
 TEST_CASE("bytes are conserved: what enters a node or a switch leaves it, by every algorithm") {
-  for (const Case& c : cases()) {
+  for (const Wired& c : cases()) {
     const Fabric f = build_fabric(c.cluster);
     const auto ranks = ranks_of(f, place_packed(f, c.nodes));
     const Group group(f, ranks);

@@ -96,16 +96,6 @@ TEST_CASE("large buffers take trees on two nodes and rings on three, as NCCL doe
   CHECK(refused);
 }
 
-TEST_CASE("a round of a ring takes the latency of the links that it runs on") {
-  const Fabric f = build_fabric(reference_cluster());
-  Collectives model(f);
-  const auto round_s = [&](Rank a, Rank b) { return model.round_s({std::vector<Rank>{a, b}}); };
-  const double inside_s = round_s({0, 0}, {0, 1}), leaf_s = round_s({0, 0}, {1, 0}), far_s = round_s({0, 0}, {40, 0});
-  CHECK(inside_s == Approx(3.4e-6).epsilon(1e-12));
-  CHECK(leaf_s == Approx(12.8e-6 + 2 * 0.6e-6).epsilon(1e-12));
-  CHECK(far_s == Approx(12.8e-6 + 4 * 0.6e-6).epsilon(1e-12));
-}
-
 TEST_CASE("accelerators that NVLink does not join meet over PCIe") {
   Cluster c = flat_cluster(1);
   c.node.gpus = 4;

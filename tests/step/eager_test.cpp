@@ -31,8 +31,8 @@ struct Lab {
     };
     return chunk_costs(inputs(), exchange, {}, Pass::training);
   }
-  StageMemory memory(int in_flight = 1) const {
-    return memory_of_stages(network, training, plan, software, {network.layers}, {in_flight}).front();
+  StageMemory memory() const {
+    return memory_of_stages(network, training, plan, software, {network.layers}, {StageWork{}}).front();
   }
 };
 

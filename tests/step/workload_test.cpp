@@ -10,7 +10,7 @@
 using namespace tw;
 
 namespace {
-Architecture network(const std::string& name) {
+Architecture shipped_network(const std::string& name) {
   return load<Architecture>("models/networks/" + name + ".json");
 }
 }  // namespace
@@ -20,7 +20,7 @@ TEST_CASE("parameters and model FLOPs are the published ones") {
   for (size_t row = 0; row < table.rows(); ++row) {
     const std::string model = table.text(row, "model");
     if (model != "llama3.1-8b" && model != "llama3.1-70b" && model != "llama3.1-405b") continue;
-    const Architecture n = network(model);
+    const Architecture n = shipped_network(model);
     CHECK(network_parameters(n) == Approx(table.value(row, "params")).epsilon(1e-6));
     Training t;
     t.sequence = 8192;
@@ -29,7 +29,7 @@ TEST_CASE("parameters and model FLOPs are the published ones") {
 }
 
 TEST_CASE("a frozen base needs about two thirds of the FLOPs") {
-  const Architecture n = network("llama2-70b");
+  const Architecture n = shipped_network("llama2-70b");
   Training full, lora;
   full.sequence = lora.sequence = 8192;
   lora.lora = Lora{};
@@ -40,7 +40,7 @@ TEST_CASE("a frozen base needs about two thirds of the FLOPs") {
 }
 
 TEST_CASE("operations of a layer add up to the model's FLOPs") {
-  const Architecture n = network("llama3.1-70b");
+  const Architecture n = shipped_network("llama3.1-70b");
   Training t;
   t.sequence = 8192;
   Plan p;
@@ -59,7 +59,7 @@ TEST_CASE("operations of a layer add up to the model's FLOPs") {
 }
 
 TEST_CASE("mixture of experts: active FLOPs only, all experts' parameters") {
-  Architecture n = network("llama3.1-8b");
+  Architecture n = shipped_network("llama3.1-8b");
   const double dense = layer_parameters(n);
   n.experts = 8, n.experts_per_token = 2;
   CHECK(layer_parameters(n) > 5 * dense);
@@ -89,16 +89,16 @@ TEST_CASE("layers of chunks") {
 }
 
 TEST_CASE("Llama 3.1 8B with plain data parallelism does not fit one 80 GB GPU; sharded it does") {
-  const Architecture n = network("llama3.1-8b");
+  const Architecture n = shipped_network("llama3.1-8b");
   Training t;
   t.sequence = 8192;
   Plan p;
   p.dp = 8;
   Software software;
-  const auto plain = memory_of_stages(n, t, p, software, {32}, {1});
+  const auto plain = memory_of_stages(n, t, p, software, {32}, {StageWork{}});
   CHECK(plain[0].total() > 81559.0 * 1048576);
   CHECK(plain[0].optimizer + plain[0].weights + plain[0].gradients == Approx(18 * network_parameters(n)).epsilon(0.01));
   p.sharding = Sharding::zero1;
   p.cp = 2, p.dp = 4;
-  CHECK(memory_of_stages(n, t, p, software, {32}, {1})[0].total() < 81559.0 * 1048576);
+  CHECK(memory_of_stages(n, t, p, software, {32}, {StageWork{}})[0].total() < 81559.0 * 1048576);
 }

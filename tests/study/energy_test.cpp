@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 
-#include "simulated.hpp"
 #include "paths.hpp"
+#include "simulated.hpp"
 
 namespace tw {
 namespace {
@@ -48,7 +48,6 @@ TEST_CASE("every shipped scenario has energy, carbon and cost, or one warning th
 }
 
 TEST_CASE("traffic of the step acts on by_load and on switch power by load") {
-  const std::string k8 = "scenarios/smc-llama2-70b-lora-8n.json";
   const Result r = result(k8);
   const auto by = [&](const char* rule) { return *r.power.network_w_by_rule.at(rule); };
   CHECK(by("by_load") > 0);
@@ -65,7 +64,6 @@ TEST_CASE("traffic of the step acts on by_load and on switch power by load") {
 }
 
 TEST_CASE("neighbours that are known share the switches, and a job on every node pays for all that it reaches") {
-  const std::string k8 = "scenarios/smc-llama2-70b-lora-8n.json";
   const Result alone = result(k8);
   const Result shared = result(
       k8,

@@ -99,6 +99,22 @@ TEST_CASE("an energy that was seldom measured has the errors of its time and of 
         Approx(std::hypot(log_width(r.intervals.at("time_to_train")), log_width(r.intervals.at("node_dc_w")))));
 }
 
+TEST_CASE("an energy lies within the interval of its time and power, where both are known to be low alone") {
+  ResidualTable t;
+  const std::vector<double> above(10, 0.3);  // all that was measured lies above what was predicted
+  t.residuals = {{"a", "time", "dense/measured/new/compute/new", above},
+                 {"a", "power", "dense/measured/new/compute/new", above}};
+  Result r;
+  r.step.time_s = 1;
+  r.run.time_to_train_s.mean = 100;
+  r.power.mean = 1000;
+  r.energy.total_dc_j = 1e5;
+  add_intervals(r, Scenario{}, t);
+  REQUIRE(r.intervals.count("energy") == 1);
+  CHECK(r.intervals["energy"].low <= 1e5);
+  CHECK(r.intervals["energy"].high >= 1e5 * std::exp(0.3));
+}
+
 TEST_CASE("a suite weighs the same, however many rows it has") {
   ResidualTable t = toy();
   const RunClass run = placed(dense("measured", "exchange"), "x", "y", t);

@@ -16,8 +16,6 @@ using namespace tw;
 
 namespace {
 
-const std::string k1 = "scenarios/smc-llama2-70b-lora-1n.json", k8 = "scenarios/smc-llama2-70b-lora-8n.json";
-
 std::string cap(int w) {
   return "/cluster/node/accelerator/board_limit=" + std::to_string(w) + " W";
 }

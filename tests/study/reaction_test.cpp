@@ -6,13 +6,6 @@
 
 using namespace tw;
 
-namespace {
-
-const std::string k8 = "scenarios/smc-llama2-70b-lora-8n.json";
-const std::string kLlama = "scenarios/llama3.1-pretraining.json";
-
-}  // namespace
-
 TEST_CASE("a larger global batch takes longer a step and works as many samples in fewer steps") {
   const Result small = result(k8), large = result(k8, {"/plan/gbs=16"});
   CHECK(*large.step.time_s > 1.6 * *small.step.time_s);

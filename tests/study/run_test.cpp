@@ -11,7 +11,6 @@ using namespace tw;
 
 namespace {
 
-const std::string k8 = "scenarios/smc-llama2-70b-lora-8n.json";
 const std::string k64 = "scenarios/smc-llama2-70b-lora-64n.json";
 const std::string kTokens = "scenarios/llama3.1-70b-1t-tokens.json";
 

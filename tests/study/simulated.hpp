@@ -10,6 +10,9 @@
 
 namespace tw {
 
+inline const std::string k1 = "scenarios/smc-llama2-70b-lora-1n.json", k8 = "scenarios/smc-llama2-70b-lora-8n.json",
+                         kLlama = "scenarios/llama3.1-pretraining.json";
+
 inline LoadedScenario loaded(const std::string& file, const std::vector<std::string>& overrides = {}) {
   Faults faults;
   LoadedScenario scenario = load_scenario(file, overrides, faults);

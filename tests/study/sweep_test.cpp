@@ -59,12 +59,13 @@ std::vector<StudyRow> rows_of(const std::string& folder) {
   return rows;
 }
 
-const std::string k8 = R"("name": "s", "scenario": "scenarios/smc-llama2-70b-lora-8n.json")";
+const std::string kStudy8 = R"("name": "s", "scenario": "scenarios/smc-llama2-70b-lora-8n.json")";
 
 }  // namespace
 
 TEST_CASE("points: columns of one axis in step, axes combined, the last one fastest, seeds faster still") {
-  const LoadedStudy loaded = good_study("{" + k8 + R"(, "axes": [{"set": {"/plan/nodes": [4, 8], "/plan/gbs": [4, 8]}},
+  const LoadedStudy loaded =
+      good_study("{" + kStudy8 + R"(, "axes": [{"set": {"/plan/nodes": [4, 8], "/plan/gbs": [4, 8]}},
       {"set": {"/cluster/node/nic_bandwidth": ["100 Gbit/s", "200 Gbit/s", "400 Gbit/s"]}}], "seeds": [5, 7]})");
   REQUIRE(loaded.points() == 12);
   CHECK(loaded.columns() ==
@@ -79,7 +80,8 @@ TEST_CASE("points: columns of one axis in step, axes combined, the last one fast
 
 TEST_CASE("ranges: steps, counts, factors and logarithms, with the unit they are written in") {
   const auto values = [](const std::string& pointer, const std::string& range) {
-    const LoadedStudy loaded = good_study("{" + k8 + R"(, "axes": [{"set": {")" + pointer + "\": " + range + "}}]}");
+    const LoadedStudy loaded =
+        good_study("{" + kStudy8 + R"(, "axes": [{"set": {")" + pointer + "\": " + range + "}}]}");
     std::string all;
     for (size_t i = 0; i < loaded.points(); ++i)
       all += (i ? " | " : "") + plain_value(loaded.point(i).values.at(pointer));
@@ -97,21 +99,21 @@ TEST_CASE("ranges: steps, counts, factors and logarithms, with the unit they are
 TEST_CASE("a CSV of cases: an empty cell leaves the scenario's value") {
   const std::string csv = "trainwatt_cases_" + std::to_string(::getpid()) + ".csv";
   write_file("/tmp/" + csv, "/plan/nodes,/plan/gbs,/cluster/node/accelerator/board_limit\n4,4,\n8,,500 W\n");
-  const LoadedStudy loaded = good_study("{" + k8 + R"(, "axes": [{"csv": ")" + csv + R"("}]})");
+  const LoadedStudy loaded = good_study("{" + kStudy8 + R"(, "axes": [{"csv": ")" + csv + R"("}]})");
   REQUIRE(loaded.points() == 2);
   CHECK(loaded.point(0).values.size() == 2);
   CHECK(plain_value(loaded.point(1).values.at("/cluster/node/accelerator/board_limit")) == "500 W");
   write_file("/tmp/" + csv, "/plan/nodes\nfour\n");
-  CHECK_THAT(faults_of("{" + k8 + R"(, "axes": [{"csv": ")" + csv + R"("}]})"),
+  CHECK_THAT(faults_of("{" + kStudy8 + R"(, "axes": [{"csv": ")" + csv + R"("}]})"),
              Catch::Contains("row 1, column /plan/nodes"));
   write_file("/tmp/" + csv, "/plan/nods\n4\n");
-  CHECK_THAT(faults_of("{" + k8 + R"(, "axes": [{"csv": ")" + csv + R"("}]})"),
+  CHECK_THAT(faults_of("{" + kStudy8 + R"(, "axes": [{"csv": ")" + csv + R"("}]})"),
              Catch::Contains("did you mean \"nodes\""));
   std::filesystem::remove("/tmp/" + csv);
 }
 
 TEST_CASE("points run in children, a point that is refused keeps its place, workers change nothing") {
-  const LoadedStudy loaded = good_study("{" + k8 + R"(, "axes": [{"set": {"/plan/tp": [4, 3, 8]}}]})");
+  const LoadedStudy loaded = good_study("{" + kStudy8 + R"(, "axes": [{"set": {"/plan/tp": [4, 3, 8]}}]})");
   const Folder one, three;
   size_t last = 0;
   SweepOptions options;
@@ -135,8 +137,9 @@ TEST_CASE("points run in children, a point that is refused keeps its place, work
 }
 
 TEST_CASE("skip and where: what is left out is a row that says why") {
-  const LoadedStudy loaded = good_study(
-      "{" + k8 + R"(, "set": ["/plan/gbs=16"], "axes": [{"set": {"/plan/tp": [4, 3]}}, {"set": {"/plan/cp": [1, 2]}}],
+  const LoadedStudy loaded =
+      good_study("{" + kStudy8 +
+                 R"(, "set": ["/plan/gbs=16"], "axes": [{"set": {"/plan/tp": [4, 3]}}, {"set": {"/plan/cp": [1, 2]}}],
       "skip": ["refused"], "where": ["/plan/tp * /plan/cp <= 6"]})");
   const Folder folder;
   SweepOptions options;
@@ -150,14 +153,14 @@ TEST_CASE("skip and where: what is left out is a row that says why") {
   CHECK(rows[1].code == 0);
   CHECK(rows[2].code == 2);
   CHECK(rows[2].status == "skipped");
-  CHECK_THAT(faults_of("{" + k8 + R"(, "axes": [{"set": {"/plan/tp": [4]}}], "where": ["/plan/tq <= 6"]})"),
+  CHECK_THAT(faults_of("{" + kStudy8 + R"(, "axes": [{"set": {"/plan/tp": [4]}}], "where": ["/plan/tq <= 6"]})"),
              Catch::Contains("does not change"));
-  CHECK_THAT(faults_of("{" + k8 + R"(, "axes": [{"set": {"/plan/tp": [4]}}], "where": ["/plan/tp"]})"),
+  CHECK_THAT(faults_of("{" + kStudy8 + R"(, "axes": [{"set": {"/plan/tp": [4]}}], "where": ["/plan/tp"]})"),
              Catch::Contains("no comparison"));
 }
 
 TEST_CASE("resume: only what is missing is simulated; another study is refused and what differs is said") {
-  const std::string text = "{" + k8 + R"(, "axes": [{"set": {"/plan/tp": [4, 8]}}], "figures": []})";
+  const std::string text = "{" + kStudy8 + R"(, "axes": [{"set": {"/plan/tp": [4, 8]}}], "figures": []})";
   const LoadedStudy loaded = good_study(text);
   const Folder folder;
   SweepOptions options;
@@ -175,9 +178,9 @@ TEST_CASE("resume: only what is missing is simulated; another study is refused a
   CHECK(totals.before == 1);
   CHECK(rows_of(whole.path).size() == 2);
   const LoadedStudy other =
-      good_study("{" + k8 + R"(, "axes": [{"set": {"/plan/tp": [4, 8]}}], "set": ["/site/pue=1.3"]})");
+      good_study("{" + kStudy8 + R"(, "axes": [{"set": {"/plan/tp": [4, 8]}}], "set": ["/site/pue=1.3"]})");
   CHECK_THROWS_WITH(run_sweep(other, whole.path, options), Catch::Contains("/site/pue is 1.3"));
-  const LoadedStudy seeded = good_study("{" + k8 + R"(, "axes": [{"set": {"/plan/tp": [4, 8]}}], "seed": 9})");
+  const LoadedStudy seeded = good_study("{" + kStudy8 + R"(, "axes": [{"set": {"/plan/tp": [4, 8]}}], "seed": 9})");
   CHECK_THROWS_WITH(run_sweep(seeded, whole.path, options), Catch::Contains("seed is 9, was 1"));
   CHECK_THROWS_WITH(merge_sweeps({whole.path}, folder.path, false), Catch::Contains("--overwrite"));
 }
@@ -195,21 +198,24 @@ TEST_CASE("a folder belongs to one process, and is free again afterwards") {
 }
 
 TEST_CASE("studies that cannot be are refused and the place is named") {
-  CHECK_THAT(faults_of("{" + k8 + R"(, "axes": [{"set": {"/plan/nodes": [4, 8], "/plan/gbs": [4]}}]})"),
+  CHECK_THAT(faults_of("{" + kStudy8 + R"(, "axes": [{"set": {"/plan/nodes": [4, 8], "/plan/gbs": [4]}}]})"),
              Catch::Contains("values beside"));
-  CHECK_THAT(faults_of("{" + k8 + R"(, "axes": [{"set": {"plan/nodes": [4]}}]})"), Catch::Contains("JSON pointer"));
-  CHECK_THAT(faults_of("{" + k8 + R"(, "axes": [{"set": {"/plan/nodes": [4]}}, {"set": {"/plan/nodes": [8]}}]})"),
+  CHECK_THAT(faults_of("{" + kStudy8 + R"(, "axes": [{"set": {"plan/nodes": [4]}}]})"),
+             Catch::Contains("JSON pointer"));
+  CHECK_THAT(faults_of("{" + kStudy8 + R"(, "axes": [{"set": {"/plan/nodes": [4]}}, {"set": {"/plan/nodes": [8]}}]})"),
              Catch::Contains("two axes"));
-  CHECK_THAT(faults_of("{" + k8 + R"(, "axes": [{"set": {"/plan/nodes": []}}]})"), Catch::Contains("has no values"));
-  CHECK_THAT(faults_of("{" + k8 + R"(, "axes": [{"set": {"/plan/nodes": [4]}}], "figures": [{"x": "/plan/tp"}]})"),
+  CHECK_THAT(faults_of("{" + kStudy8 + R"(, "axes": [{"set": {"/plan/nodes": []}}]})"),
+             Catch::Contains("has no values"));
+  CHECK_THAT(faults_of("{" + kStudy8 + R"(, "axes": [{"set": {"/plan/nodes": [4]}}], "figures": [{"x": "/plan/tp"}]})"),
              Catch::Contains("does not change"));
   CHECK_THAT(faults_of(R"({"name": "s", "scenario": "scenarios/nowhere.json", "axes": []})"),
              Catch::Contains("nowhere.json"));
-  CHECK_THAT(faults_of("{" + k8 + R"(, "axes": []})"), Catch::Contains("an empty study"));
-  CHECK_THAT(faults_of("{" + k8 + R"(, "axes": [{"set": {"/plan/nods": [4]}}]})"),
+  CHECK_THAT(faults_of("{" + kStudy8 + R"(, "axes": []})"), Catch::Contains("an empty study"));
+  CHECK_THAT(faults_of("{" + kStudy8 + R"(, "axes": [{"set": {"/plan/nods": [4]}}]})"),
              Catch::Contains("did you mean \"nodes\""));
   const auto limits = [](const std::string& values) {
-    return faults_of("{" + k8 + R"(, "axes": [{"set": {"/cluster/node/accelerator/board_limit": )" + values + "}}]}");
+    return faults_of("{" + kStudy8 + R"(, "axes": [{"set": {"/cluster/node/accelerator/board_limit": )" + values +
+                     "}}]}");
   };
   CHECK_THAT(limits(R"(["400 W", "500 GB"])"), Catch::Contains("wrong dimension; a power"));
   CHECK_THAT(limits(R"(["400 W", 500])"), Catch::Contains("has no unit"));
@@ -217,7 +223,7 @@ TEST_CASE("studies that cannot be are refused and the place is named") {
   CHECK_THAT(limits(R"({"from": "400 W", "to": "700 W"})"), Catch::Contains("one of step, count or factor"));
   CHECK_THAT(limits(R"({"from": "400 W", "to": "700 W", "step": "1 W", "step": "2 W"})"), Catch::Contains("duplicate"));
   CHECK_THAT(limits(R"({"from": "0 W", "to": "1 GW", "step": "1 W"})"), Catch::Contains("million"));
-  CHECK_THAT(faults_of("{" + k8 + R"(, "axes": [{"set": {"/plan/nodes": {"from": 1, "to": 2, "step": 0.5}}}]})"),
+  CHECK_THAT(faults_of("{" + kStudy8 + R"(, "axes": [{"set": {"/plan/nodes": {"from": 1, "to": 2, "step": 0.5}}}]})"),
              Catch::Contains("no whole number"));
 }
 

@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "network/process.hpp"
-#include "study/result.hpp"
-#include "study/simulate.hpp"
+#include "study/simulated.hpp"
 
 using namespace tw;
 
@@ -29,17 +27,6 @@ std::vector<std::string> data_parallel(int nodes, const std::vector<std::string>
   return set;
 }
 
-Result result(const std::string& file, const std::vector<std::string>& set, int level = 1) {
-  Faults faults;
-  const LoadedScenario scenario = load_scenario(file, set, faults);
-  faults.throw_if_any();
-  SimulationOptions options;
-  options.level = level;
-  const ChildResult child = in_child([&] { return to_bytes(simulate(scenario, options)); }, 120);
-  rethrow(child);
-  return from_bytes(child.value);
-}
-
 std::string faults_of(const std::string& file, const std::vector<std::string>& set) {
   Faults faults;
   load_scenario(file, set, faults);
@@ -47,8 +34,6 @@ std::string faults_of(const std::string& file, const std::vector<std::string>& s
   for (const Fault& f : faults.list()) text += f.text() + "\n";
   return text;
 }
-
-const std::string kLlama = "scenarios/llama3.1-pretraining.json";
 
 }  // namespace
 
@@ -154,7 +139,9 @@ TEST_CASE("without noise a representative and every replica on its own take the 
   sharded.push_back("/plan/sharding=zero1");
   for (const auto& [file, set] :
        {std::pair{lora, quiet}, std::pair{gpt, pipeline}, std::pair{gpt, small}, std::pair{kLlama, sharded}}) {
-    const double one_s = *result(file, set, 1).step.time_s, all_s = *result(file, set, 2).step.time_s;
+    SimulationOptions every;
+    every.level = 2;
+    const double one_s = *result(file, set).step.time_s, all_s = *result(file, set, every).step.time_s;
     INFO(file << ": " << one_s << " and " << all_s);
     CHECK(all_s == Approx(one_s).epsilon(1e-9));
   }

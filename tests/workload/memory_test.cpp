@@ -48,7 +48,7 @@ struct LabStep {
     }
   }
   StageMemory memory() const {
-    return memory_of_stages(network, training, plan, software, {network.layers}, {1}).front();
+    return memory_of_stages(network, training, plan, software, {network.layers}, {StageWork{}}).front();
   }
   Work work() const {
     return {network, training, plan, software, layer_kinds(network).front(), sizes_of(network, training, plan)};
@@ -102,6 +102,27 @@ TEST_CASE("an eager layer keeps and makes what was traced") {
   CHECK(backward.end[static_cast<size_t>(Held::temporaries)] == Approx(0).margin(1));
 }
 
+TEST_CASE("a backward pass in halves ends where a whole one does, and keeps what the weights wait for between") {
+  const CsvTable table = CsvTable::load("reference/gpu_lab_6/steps.csv");
+  LabStep lab(table, row_of(table, "m6-01"));
+  for (const bool eager : {true, false}) {
+    lab.software.eager_elementwise = eager;
+    const Tape tape = layer_tape(lab.work());
+    const Stretch forward = tape.forward(), whole = tape.backward(Tape::Weights::stay);
+    Stretch later;
+    const Stretch input = tape.backward(Tape::Weights::stay, &later);
+    for (size_t i = 0; i < kHeld; ++i) CHECK(input.end[i] + later.end[i] == Approx(whole.end[i]).margin(1));
+    CHECK(input.end[static_cast<size_t>(Held::gradients)] == 0);
+    // Outputs of the products: queries, keys and values, attention, both halves of the way up, the way down.
+    const double outputs =
+        2.0 * 4096 * (6144 + 4096 + 2 * 14336 + 4096) * static_cast<double>(lab.training.sequence) / 4096;
+    const double waits = forward.now + input.end[static_cast<size_t>(Held::activations)];
+    if (eager) CHECK(input.end[static_cast<size_t>(Held::activations)] == Approx(outputs).epsilon(0.1));
+    if (!eager) CHECK(waits < forward.now + outputs);
+    CHECK(waits > outputs);
+  }
+}
+
 TEST_CASE("adapters keep their inputs, a frozen product nothing") {
   const CsvTable table = CsvTable::load("reference/gpu_lab_6/steps.csv");
   const LabStep lab(table, row_of(table, "m6-09"));
@@ -152,7 +173,7 @@ TEST_CASE("layers whose activations wait in the host's memory free all but the o
   const Software s;
   const auto activations = [&](int layers) {
     t.offload_layers = layers;
-    return memory_of_stages(n, t, p, s, {32}, {1}).front().activations;
+    return memory_of_stages(n, t, p, s, {32}, {StageWork{}}).front().activations;
   };
   const double layer = layer_activation_bytes(n, t, p);
   CHECK(activations(0) - activations(20) == Approx(20 * layer).epsilon(0.01));
@@ -166,7 +187,7 @@ TEST_CASE("loss: chunks of tokens, and gradients in the place of logits") {
   Plan p;
   p.gbs = 1;
   Software s;
-  const auto logits = [&] { return memory_of_stages(n, t, p, s, {32}, {1}).front().logits; };
+  const auto logits = [&] { return memory_of_stages(n, t, p, s, {32}, {StageWork{}}).front().logits; };
   const double count = 8192.0 * 128256;
   CHECK(logits() == Approx(6 * count));
   s.loss = Loss::in_place;

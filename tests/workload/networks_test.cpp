@@ -134,8 +134,16 @@ TEST_CASE("layouts of pipeline chunks") {
   CHECK_FALSE(parse_layout("x|t", layers).empty());
   Plan p;
   p.pp = 4, p.vp = 4, p.layout = "Et*4|(t*4|)*14tmL";
-  CHECK(layers_of_chunks(61, p).front() == 4);
-  CHECK(layers_of_chunks(61, p).back() == 1);
+  const Architecture deepseek = network("deepseek-v3");
+  CHECK(layers_of_chunks(deepseek, p).front() == 4);
+  CHECK(layers_of_chunks(deepseek, p).back() == 1);
+  // Without a layout embedding, head and the next-token layer count as one layer each.
+  p.layout.clear();
+  CHECK(layers_of_chunks(deepseek, p).front() == 3);
+  CHECK(layers_of_chunks(deepseek, p).back() == 2);
+  p.pp = 8;
+  CHECK(layers_of_chunks(deepseek, p).front() == 1);
+  CHECK(layers_of_chunks(deepseek, p).back() == 0);
 }
 
 TEST_CASE("experts fold over tensor, context and data parallel ranks") {

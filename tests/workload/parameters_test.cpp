@@ -23,7 +23,13 @@ struct Case {
   std::vector<ParameterGroup> groups() const { return parameter_groups(network, training, plan, software, layers); }
   int ranks() const { return plan.tp * plan.cp * plan.dp; }  // of a stage
   std::vector<StageMemory> memory() const {
-    return memory_of_stages(network, training, plan, software, layers, std::vector<int>(plan.pp, 1));
+    std::vector<StageWork> work(static_cast<size_t>(plan.pp));
+    for (int stage = 0; stage < plan.pp; ++stage) {
+      auto& chunks = work[static_cast<size_t>(stage)].chunks;
+      chunks.clear();
+      for (int v = 0; v < plan.vp; ++v) chunks.push_back(v * plan.pp + stage);
+    }
+    return memory_of_stages(network, training, plan, software, layers, work);
   }
 };
 

@@ -1,0 +1,34 @@
+// Exchanges inside visits as loads of the fabric engine, where they may meet others.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "network/collective.hpp"
+#include "step/rank_grid.hpp"
+#include "step/step_network.hpp"
+
+namespace tw {
+
+// How the ranks that share an optimizer's states exchange gradients and weights.
+struct Sharing {
+  using O = network::Operation;
+  bool sharded = false, owners = false;
+  double owned_bytes = 0;  // of weights, that a rank broadcasts
+  network::Operation reduce() const {
+    return !sharded ? O::all_reduce : owners ? O::broadcast : O::reduce_scatter;
+  }
+  network::Operation gather() const { return owners ? O::broadcast : O::all_gather; }
+};
+
+// Who takes part in an exchange inside a layer, and the collective that it is.
+enum class Among { tp, cp, ep, expert_tp, dp, outer, expert_dp, count_ };
+Among among(Exchange what);
+network::Operation operation_of(Exchange what, const Sharing& sharing);
+
+// Adds classes of the exchanges inside visits that leave an NVLink domain and whose links cannot carry all that may be
+// sent over them at a time. `net` holds all other classes, on link ids of the fabric.
+void add_visit_exchanges(StepNetwork& net, const StepInputs& in, const Fabric& fabric, const RankGrid& grid,
+                         int replicas, const Sharing& sharing, network::Collectives& collectives);
+
+}  // namespace tw

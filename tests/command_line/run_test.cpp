@@ -147,7 +147,8 @@ TEST_CASE("memory over a step: table, CSV and counters agree with the need") {
   CHECK(most == Approx(result[0]["memory"]["per_gpu_bytes"].get<double>()).epsilon(1e-6));
   REQUIRE(run({"run", k8, "--memory", folder / "m.json", "-q"}).code == 0);
   size_t counters = 0;
-  for (const json& e : json::parse(tw::read_file(folder / "m.json"))["traceEvents"]) counters += e["ph"] == "C";
+  const json trace = json::parse(tw::read_file(folder / "m.json"));
+  for (const json& e : trace["traceEvents"]) counters += e["ph"] == "C";
   CHECK(counters == moments.rows());
   const Run two = run({"run", k8, k9, "--memory", "-"});
   CHECK(two.code == 2);

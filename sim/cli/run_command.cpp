@@ -85,6 +85,8 @@ void write_folder(const Console& console, const RunArguments& a, const std::vect
 // Memory through a step as counters of a trace, as CSV, or, on stdout, as a table.
 void write_memory_of(const Console& console, const RunArguments& a, const Result& r) {
   if (!r.error.empty()) return;
+  if (r.step_detail.memory.at_s.empty())
+    return console.message("--memory: what a GPU of a profiled workload holds is not known; nothing is written\n");
   if (a.memory == "-") return console.result(report::memory_table(r));
   const bool csv = a.memory.size() > 4 && a.memory.compare(a.memory.size() - 4, 4, ".csv") == 0;
   report::TraceDetail detail;

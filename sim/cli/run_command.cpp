@@ -86,7 +86,7 @@ void write_folder(const Console& console, const RunArguments& a, const std::vect
 void write_memory_of(const Console& console, const RunArguments& a, const Result& r) {
   if (!r.error.empty()) return;
   if (r.step_detail.memory.at_s.empty())
-    return console.message("--memory: what a GPU of a profiled workload holds is not known; nothing is written\n");
+    return console.message("--memory: what a GPU of a profiled workload holds is not known; nothing is written");
   if (a.memory == "-") return console.result(report::memory_table(r));
   const bool csv = a.memory.size() > 4 && a.memory.compare(a.memory.size() - 4, 4, ".csv") == 0;
   report::TraceDetail detail;

@@ -1,5 +1,8 @@
 #include "foreign/foreign.hpp"
 
+#include <nlohmann/json.hpp>
+#include <sstream>
+
 #include "foreign/lines.hpp"
 #include "workload/hf_config.hpp"
 
@@ -34,7 +37,27 @@ std::string kind_names() {
   return names;
 }
 
+namespace {
+
+// Names of a file go into JSON, which is UTF-8. False, and a fault with its line, where the file is not.
+bool is_utf8(const Source& source, Faults& faults) {
+  std::istringstream lines(source.text);
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) {
+    try {
+      (void)nlohmann::json(line).dump();
+    } catch (const nlohmann::json::exception&) {
+      faults.add({source.name, "", "line " + std::to_string(number) + " is not UTF-8 text", ""});
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
 Reading read_any(const Source& source, const Options& options, Faults& faults) {
+  if (!is_utf8(source, faults)) return {};
   if (!options.columns.empty()) return power_csv_kind.read(source, options, faults);  // only its columns are mapped
   for (const Kind& kind : kinds())
     if (kind.fits(source)) return kind.read(source, options, faults);

@@ -116,6 +116,7 @@ TEST_CASE("read: damaged files are refused with the line at fault") {
        "\"fast\" is no speed"},
       {"cables_rails.csv", "dgx-02,ibp3,leaf-1-4,2,400 Gbit/s\n", "", "line 17",
        "dgx-02 has 7 cables where most nodes have 8"},
+      {"cables_rails.csv", "dgx-02,ibp3,leaf-1-4,2", "dgx-\xff,ibp3,leaf-1-4,2", "line 14", "is not UTF-8 text"},
       {"dcgm.prom", "gpu=\"2\",UUID", "gpu=\"2,UUID", "line 6", "a label has no quoted value"},
       {"nvidia_smi.csv", "2024/05/17 04:41:45.000", "soon", "line 5", "\"soon\" is no time"},
       {"rapl.csv", "time_s,energy_uj", "time_s,energy_uj,more", "line 3", "2 fields where the first line has 3"}};

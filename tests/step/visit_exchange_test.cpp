@@ -1,6 +1,7 @@
 // Exchanges inside visits beside others on the same links: times by hand, max-min.
 #include <catch2/catch.hpp>
 
+#include "core/random.hpp"
 #include "network/engine.hpp"
 #include "step/chunk_program.hpp"
 #include "step/step_model.hpp"
@@ -130,4 +131,41 @@ TEST_CASE("many exchanges of one kind are played in a few pieces that add up") {
   CHECK(bytes == Approx(50));
   CHECK(waited_s == Approx(2.5));
   CHECK(pieces[1].begin_s == Approx(3));
+}
+
+TEST_CASE("pieces hold what a visit's exchanges hold, kind by kind, over random visits") {
+  SplitMix64 stream = random_stream(7, "pieces", 0);
+  for (int visit = 0; visit < 2000; ++visit) {
+    std::vector<Task> tasks;
+    const auto count = static_cast<int>(1 + 40 * uniform(stream));
+    for (int i = 0; i < count; ++i) {
+      Task t;
+      t.length_s = uniform(stream);
+      if (i > 0 && uniform(stream) < 0.5) {
+        const bool experts = uniform(stream) < 0.5;
+        t.stream = experts ? Stream::ep : Stream::cp, t.load = experts ? Exchange::ep_all_to_all : Exchange::cp_exchange;
+        t.bytes = 1 + 100 * uniform(stream);
+      }
+      if (i > 0) t.after = static_cast<int>(i * uniform(stream));
+      tasks.push_back(t);
+    }
+    const SharedExchanges shared{{Exchange::ep_all_to_all, 0.01}, {Exchange::cp_exchange, 0.002}};
+    const auto found = visit_exchanges(tasks, play(tasks, 1, false), shared);
+    const auto pieces = in_pieces(found);
+    for (const auto& [what, rate] : shared) {
+      double sent = 0, of_visit = 0, of_pieces = 0, alone_s = 0, waited_s = 0;
+      size_t number = 0;
+      for (const Task& t : tasks) sent += t.load == what ? t.bytes : 0;
+      for (const VisitExchange& x : found)
+        if (x.what == what) of_visit += x.bytes, alone_s += x.alone_s, waited_s += x.waited_s;
+      for (const VisitExchange& x : pieces)
+        if (x.what == what) of_pieces += x.bytes, alone_s -= x.alone_s, waited_s -= x.waited_s, ++number;
+      CHECK(of_visit == Approx(sent));
+      CHECK(of_pieces == Approx(sent));
+      CHECK(alone_s == Approx(0).margin(1e-9));
+      CHECK(waited_s == Approx(0).margin(1e-9));
+      CHECK(number <= 4);
+    }
+    for (const VisitExchange& x : found) CHECK((x.waited_s >= 0 && x.waited_s <= x.alone_s && x.slack_s >= 0));
+  }
 }

@@ -92,9 +92,7 @@ void write_memory_of(const Console& console, const RunArguments& a, const Result
   report::TraceDetail detail;
   detail.memory = {r.step_detail.memory};
   write_file(a.memory, csv ? report::memory_csv(r)
-                           : report::chrome_trace(
-                                 r.scenario, r.step_detail.memory.at_s.empty() ? 0 : r.step_detail.memory.at_s.back(),
-                                 {}, detail));
+                           : report::chrome_trace(r.scenario, r.step_detail.memory.at_s.back(), {}, detail));
 }
 
 // Readings of every node, bus, rectifier and switch of the runs that succeeded.

@@ -189,10 +189,8 @@ class Clock {
         if (t > now_s_) at(t);
     if (!events_.empty()) at(std::max(now_s_, events_.top().at_s));
     for (const int j : s_.waiting)  // a deadline ends a wish
-      if (s_.job(j).carbon_below == kNever && s_.job(j).price_below == kNever)
-        continue;
-      else if (const double t = s_.job(j).deadline_s - s_.expected_s(j); t > now_s_)
-        at(t);
+      if (s_.job(j).carbon_below < kNever || s_.job(j).price_below < kNever)
+        if (const double t = s_.job(j).deadline_s - s_.expected_s(j); t > now_s_) at(t);
     if (battery_ && !s_.dark) {
       const double until_s = battery_->until_change_s(s_.load_w(), feed_on());
       if (until_s > 0) at(std::max(now_s_ + until_s, std::nextafter(now_s_, kNever)));

@@ -29,7 +29,7 @@ struct StepNetwork {
   std::vector<int> weight_gather;                                       // [stage]; sharded optimizers only
   std::vector<int> expert_exchange, expert_gather;                      // the same of the experts' gradients
   // An exchange inside visits that may meet others on links of the fabric: its class, and how many workers start it
-  // together, each with its part of the bytes.
+  // together: the last one that comes starts it for all.
   struct InVisits {
     std::vector<int> classes;      // [stage * replicas + replica]
     std::vector<double> s_per_byte;  // of each class alone

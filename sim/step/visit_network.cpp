@@ -26,9 +26,8 @@ std::set<Exchange> exchanges_of(const StepInputs& in) {
       for (const Operation& o : *list)
         if (o.kind == OperationKind::exchange) found.insert(o.exchange);
   };
-  std::set<LayerKind> kinds;
-  for (const LayerKind& kind : layer_kinds(*in.network))
-    if (kinds.insert(kind).second) note(layer_operations(*in.network, kind, *in.training, *in.plan, *in.software));
+  for (const auto& [kind, count] : count_kinds(layer_kinds(*in.network), 0, in.network->layers))
+    note(layer_operations(*in.network, kind, *in.training, *in.plan, *in.software));
   note(embedding_operations(*in.network, *in.training, *in.plan, *in.software));
   note(head_operations(*in.network, *in.training, *in.plan, *in.software));
   if (in.plan->sharding == Sharding::zero3 && reshards(*in.plan))

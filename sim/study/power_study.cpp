@@ -136,6 +136,28 @@ void add_step(const Scenario& s, const PowerRun& power, const RunModel& model, d
   g.facility.step_swing_w = site_w(g.step.most_w()) - site_w(g.step.least_w());
 }
 
+// A figure shows some ten thousand pieces at most: those of longer steps are joined, with their mean.
+void thin_out(StepPower& step) {
+  constexpr size_t kMost = 20000;
+  const size_t each = step.begin_s.size() / kMost + 1;
+  if (each == 1) return;
+  StepPower thin;
+  thin.end_s = step.end_s;
+  for (size_t i = 0; i < step.begin_s.size(); i += each) {
+    const size_t next = std::min(i + each, step.begin_s.size());
+    const double end_s = next < step.begin_s.size() ? step.begin_s[next] : step.end_s;
+    std::array<double, 7> mean{};
+    for (size_t k = i; k < next; ++k) {
+      const double part = ((k + 1 < step.begin_s.size() ? step.begin_s[k + 1] : step.end_s) - step.begin_s[k]) /
+                          (end_s - step.begin_s[i]);
+      for (size_t c = 0; c < mean.size(); ++c) mean[c] += part * step.watts[k][c];
+    }
+    thin.begin_s.push_back(step.begin_s[i]);
+    thin.watts.push_back(mean);
+  }
+  step = std::move(thin);
+}
+
 }  // namespace
 
 SuppliedRun supply(const Scenario& scenario, SimulatedRun& simulated, uint64_t seed) {
@@ -160,28 +182,6 @@ SuppliedRun supply(const Scenario& scenario, SimulatedRun& simulated, uint64_t s
   }
   if (run.stopped) count_until_stop(simulated, run.timeline, scenario.plan.gbs);
   return run;
-}
-
-// A figure shows some ten thousand pieces at most: those of longer steps are joined, with their mean.
-static void thin_out(StepPower& step) {
-  constexpr size_t kMost = 20000;
-  const size_t each = step.begin_s.size() / kMost + 1;
-  if (each == 1) return;
-  StepPower thin;
-  thin.end_s = step.end_s;
-  for (size_t i = 0; i < step.begin_s.size(); i += each) {
-    const size_t next = std::min(i + each, step.begin_s.size());
-    const double end_s = next < step.begin_s.size() ? step.begin_s[next] : step.end_s;
-    std::array<double, 7> mean{};
-    for (size_t k = i; k < next; ++k) {
-      const double part = ((k + 1 < step.begin_s.size() ? step.begin_s[k + 1] : step.end_s) - step.begin_s[k]) /
-                          (end_s - step.begin_s[i]);
-      for (size_t c = 0; c < mean.size(); ++c) mean[c] += part * step.watts[k][c];
-    }
-    thin.begin_s.push_back(step.begin_s[i]);
-    thin.watts.push_back(mean);
-  }
-  step = std::move(thin);
 }
 
 GridResult grid_view(const LoadedScenario& loaded, const SuppliedRun& supplied, const PowerRun& power,

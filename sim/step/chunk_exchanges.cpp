@@ -105,28 +105,31 @@ Stream stream_of(Exchange e) {
 
 std::vector<VisitExchange> visit_exchanges(const std::vector<Task>& tasks, const Played& alone,
                                            const SharedExchanges& shared) {
+  // The first kernel that needs each task, and when the kernel before it is done.
+  std::vector<int> needed_by(tasks.size(), -1);
+  std::vector<double> before_s(tasks.size(), 0);
+  double done_s = 0;
+  for (size_t j = 0; j < tasks.size(); ++j) {
+    if (tasks[j].stream != Stream::compute) continue;
+    for (const int k : {tasks[j].after, tasks[j].also_after})
+      if (k >= 0 && needed_by[static_cast<size_t>(k)] < 0)
+        needed_by[static_cast<size_t>(k)] = static_cast<int>(j), before_s[static_cast<size_t>(k)] = done_s;
+    done_s = alone.done_s[j];
+  }
   std::vector<VisitExchange> found;
   for (size_t i = 0; i < tasks.size(); ++i) {
     const auto links = shared.find(tasks[i].load);
     const double length_s = alone.done_s[i] - alone.begin_s[i];
     if (links == shared.end() || !(tasks[i].bytes > 0) || !(length_s > 0)) continue;
-    VisitExchange x{tasks[i].load, tasks[i].bytes, alone.begin_s[i], 0, 0, alone.end_s - alone.done_s[i]};
+    VisitExchange x{tasks[i].load, tasks[i].bytes, alone.begin_s[i], 0, 0,
+                    std::max(0.0, alone.end_s - alone.done_s[i])};
     x.alone_s = std::min(length_s, x.bytes * links->second);
-    // When the first kernel that needs it could have begun without it.
-    double before_s = 0;
-    for (size_t j = 0; j < tasks.size(); ++j) {
-      if (tasks[j].stream != Stream::compute) continue;
-      const auto needs = [&](int k) { return k == static_cast<int>(i); };
-      if (needs(tasks[j].after) || needs(tasks[j].also_after)) {
-        double ready_s = before_s;
-        for (const int k : {tasks[j].after, tasks[j].also_after})
-          if (k >= 0 && !needs(k)) ready_s = std::max(ready_s, alone.done_s[static_cast<size_t>(k)]);
-        x.slack_s = std::max(0.0, ready_s - alone.done_s[i]);
-        break;
-      }
-      before_s = alone.done_s[j];
+    if (const int j = needed_by[i]; j >= 0) {  // when it could have begun without the exchange
+      double ready_s = before_s[i];
+      for (const int k : {tasks[static_cast<size_t>(j)].after, tasks[static_cast<size_t>(j)].also_after})
+        if (k >= 0 && k != static_cast<int>(i)) ready_s = std::max(ready_s, alone.done_s[static_cast<size_t>(k)]);
+      x.slack_s = std::max(0.0, ready_s - alone.done_s[i]);
     }
-    x.slack_s = std::max(0.0, x.slack_s);
     if (x.slack_s <= 0) x.waited_s = x.alone_s;
     found.push_back(x);
   }

@@ -21,7 +21,7 @@ constexpr size_t kMostPieces = 4;
 // Of the copies that tokens would need, one for each expert chosen: with a dispatcher that sends a token once to every
 // node that holds some of its experts, those that cross the fabric; inside an NVLink domain once to every rank.
 double ChunkProgram::sent_share() const {
-  if (in_.software->dispatcher == Dispatcher::all_to_all || in_.network == nullptr) return 1;
+  if (in_.software->streams.dispatcher == Dispatcher::all_to_all || in_.network == nullptr) return 1;
   const NodeType& node = in_.cluster->node;
   const double domain = static_cast<double>(node.gpus) * node.nvlink.nodes, ep = in_.plan->ep * in_.plan->expert_tp();
   const double places = ep > domain ? ep / domain : ep, chosen = in_.network->experts_per_token;
@@ -32,8 +32,8 @@ double ChunkProgram::sent_share() const {
 // both, which the exchanges lengthen.
 void ChunkProgram::join(TaskCost& forward, TaskCost& backward) const {
   const double waits_s = forward.ep_s + backward.ep_s, kernels_s = forward.busy.total() + backward.busy.total();
-  if (!in_.software->dispatch_beside || waits_s <= 0) return;
-  const double hidden = std::min(1.0, kernels_s / waits_s), slower = in_.software->kernel_beside_exchange - 1;
+  if (!in_.software->streams.dispatch_beside || waits_s <= 0) return;
+  const double hidden = std::min(1.0, kernels_s / waits_s), slower = in_.software->streams.kernel_beside_exchange - 1;
   const std::array<TaskCost*, 2> both{&forward, &backward};
   const std::array<double, 2> waited_s{forward.ep_s, backward.ep_s}, apart_s{forward.device_s(), backward.device_s()};
   for (TaskCost* c : both) {
@@ -62,7 +62,7 @@ double ChunkProgram::beside_s(Exchange what, double bytes, double alone_s) const
       what == Exchange::tp_all_reduce || what == Exchange::outer_reduce ||
       (in_.plan->sharding == Sharding::none && (what == Exchange::gradient_reduce || what == Exchange::expert_reduce));
   const double inside_s = (twice ? 2 : 1) * bytes / (kReachedShare * in_.cluster->node.nvlink.bandwidth.value());
-  return std::max(alone_s, in_.software->exchange_beside_kernel * std::min(alone_s, inside_s));
+  return std::max(alone_s, in_.software->streams.exchange_beside_kernel * std::min(alone_s, inside_s));
 }
 
 TravelTime ChunkProgram::travel(Exchange dense, Exchange experts, const SharedSum& bytes) const {

@@ -121,7 +121,11 @@ class RunReader {
   }
 
   void progress(const MllogEvent& e) {
-    const Mark at = mark_of(e);
+    Mark at = mark_of(e);
+    if (at.known() && !(std::abs(at.value) < 1e15)) {
+      find(e.line, "impossible_value", fmt::format("{} stands at {:g}; left out", e.key, at.value));
+      at = {};
+    }
     if (e.key == "init_start") {
       if (init_ms_ == 0) init_ms_ = e.time_ms;
     } else if (e.key == "run_start") {

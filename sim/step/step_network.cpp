@@ -20,10 +20,10 @@ constexpr double kIssuedFloor_s = 10e-6;
 Sharing sharing_of(const StepInputs& in, const std::vector<ParameterGroup>& groups) {
   Sharing s;
   s.sharded = in.plan->sharding != Sharding::none && in.workload == nullptr;
-  s.owners = s.sharded && in.software->tensors_have_owners;
+  s.owners = s.sharded && in.software->streams.tensors_have_owners;
   double bytes = 0;
   for (int c = 0; c < in.plan->vp && s.owners; ++c) bytes += exchanged_gradients(in, groups, c * in.plan->pp).dense;
-  s.owned_bytes = bytes * 2 / in.software->gradient_bytes_per_parameter / in.plan->sharded_over();
+  s.owned_bytes = bytes * 2 / in.software->memory.gradient_bytes_per_parameter / in.plan->sharded_over();
   return s;
 }
 
@@ -63,26 +63,34 @@ ExchangeTime exchange_times(const RankGrid& grid, double round_s, const Sharing&
 
 }  // namespace
 
-StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const std::vector<int>& nodes, int replicas,
-                               std::vector<network::LoadClass> others) {
-  const Plan& plan = *in.plan;
-  StepNetwork net;
+std::shared_ptr<network::Collectives> step_collectives(const StepInputs& in, const Fabric& fabric, bool alone) {
   network::CollectiveOptions options;
-  options.sharp = in.software->sharp;
-  options.nvls = in.software->nvls;
+  options.sharp = in.software->streams.sharp;
+  options.nvls = in.software->streams.nvls;
   options.domain_floor_s = kIssuedFloor_s;
   // Others name all of their links, and so do streams of SHARP.
-  options.narrowest_links = others.empty() && !options.sharp && fabric.routing == RoutingPolicy::adaptive;
-  const auto collectives = std::make_shared<network::Collectives>(fabric, options);
+  options.narrowest_links = alone && !options.sharp && fabric.routing == RoutingPolicy::adaptive;
+  return std::make_shared<network::Collectives>(fabric, options);
+}
+
+StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const std::vector<int>& nodes, int replicas,
+                               std::vector<network::LoadClass> others) {
+  return build_step_network(in, step_collectives(in, fabric, others.empty()), nodes, replicas, std::move(others));
+}
+
+StepNetwork build_step_network(const StepInputs& in, const std::shared_ptr<network::Collectives>& collectives,
+                               const std::vector<int>& nodes, int replicas, std::vector<network::LoadClass> others) {
+  const Fabric& fabric = collectives->fabric();
+  const Plan& plan = *in.plan;
+  StepNetwork net;
   const RankGrid grid(plan, fabric, nodes);
   const auto groups = in.workload == nullptr ? groups_of(in) : std::vector<ParameterGroup>{};
   const Sharing sharing = sharing_of(in, groups);
-  net.exchange = exchange_times(grid, in.software->cp_round.value(), sharing, collectives);
+  net.exchange = exchange_times(grid, in.software->streams.cp_round.value(), sharing, collectives);
 
   const auto add = [&](const std::string& name, Collective op, const std::vector<std::vector<Rank>>& groups,
                        double bytes) {
     network::CollectiveCost cost = collectives->cost(op, groups, bytes);
-    if (op == Collective::send_recv) net.hand_over_s = std::max(net.hand_over_s, cost.time_s);
     cost.load.name = name;
     net.classes.push_back(std::move(cost.load));
     return static_cast<int>(net.classes.size()) - 1;
@@ -173,7 +181,7 @@ StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const
   }
   if (in.workload == nullptr) add_visit_exchanges(net, in, fabric, grid, replicas, sharing, *collectives);
   net.links = network::engine_links(fabric, net.classes, &net.link_ids);
-  if (options.narrowest_links && collectives->router().tree() != nullptr)
+  if (collectives->options().narrowest_links && collectives->router().tree() != nullptr)
     net.other_links = [collectives](std::vector<double>& loads) { collectives->router().tree()->widen(loads); };
   return net;
 }

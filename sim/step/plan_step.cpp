@@ -94,7 +94,7 @@ StepPlan plan_step(const StepInputs& in, const StepNetwork& net, const Slowdown&
   // Without sequence parallelism, too, a rank of a tensor-parallel group sends its slice of what all of them hold; the
   // next stage gathers it over NVLink (Megatron-LM's scatter-gather, DeepSpeed's partitioned activations).
   s.hand_over_bytes = 2 * local_tokens(*in.training, plan) * hidden / plan.tp;
-  if (plan.sharding == Sharding::none)
+  if (plan.sharding == Sharding::none || software.tensors_have_owners)  // all-reduced in buckets
     s.bucket_copy_s_per_byte = 0.5 * software.gradient_copy_passes /
                                (in.cluster->node.accelerator.copy_bandwidth.value() * software.memory_efficiency *
                                 in.cluster->hosts.device_speed);

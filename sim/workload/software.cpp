@@ -59,8 +59,8 @@ void Software::describe(Description<Software>& d) {
   d.optional("gather_beside_forward", &Software::gather_beside_forward,
              "weights of a sharded optimizer arrive beside the next forward; else after the update");
   d.optional("tensors_have_owners", &Software::tensors_have_owners,
-             "a sharded optimizer gives whole tensors to ranks: gradients are reduced to their owner and weights "
-             "broadcast by it, a message for each rank");
+             "a sharded optimizer gives whole tensors to ranks: gradients are all-reduced and weights broadcast by their "
+             "owners, a message for each owner");
   d.optional("bucket", &Software::bucket, "size of the buckets that gradients travel in, when backward runs beside them");
   d.optional("bucket_per_rank", &Software::bucket_per_rank,
              "size of a bucket for each data-parallel rank, where that makes more than bucket");

@@ -265,12 +265,9 @@ TaskCost ChunkProgram::last(const ChunkShape& shape, bool inputs, std::vector<Bu
     buckets.push_back({1, bytes, 1});
     waiting = 0;
   };
-  double full =
-      s.streams.gradients_beside_backward
-          ? std::max(s.streams.bucket.value(), s.streams.bucket_per_rank.value() * in_.plan->dp * in_.plan->cp)
-          : shape.gradients.total();
-  if (in_.plan->sharding != Sharding::none && s.streams.tensors_have_owners)
-    full = std::min(full, shape.gradients.total() * in_.plan->vp / in_.plan->sharded_over());
+  const double full = s.streams.gradients_beside_backward
+                          ? std::max(s.streams.bucket.value(), s.streams.bucket_per_rank.value() * in_.plan->dp * in_.plan->cp)
+                          : shape.gradients.total();
   const auto grow = [&](double bytes) {
     waiting += bytes;
     if (waiting >= full) send();

@@ -58,10 +58,9 @@ void Software::Streams::describe(Description<Streams>& d) {
   d.optional("gather_beside_forward", &Streams::gather_beside_forward,
              "weights of a sharded optimizer arrive beside the next forward; else after the update");
   d.optional("tensors_have_owners", &Streams::tensors_have_owners,
-             "a sharded optimizer gives whole tensors to ranks: gradients are reduced to their owner and weights "
-             "broadcast by it, a message for each rank");
-  d.optional("bucket", &Streams::bucket,
-             "size of the buckets that gradients travel in, when backward runs beside them");
+             "a sharded optimizer gives whole tensors to ranks: gradients are all-reduced and weights broadcast by their "
+             "owners, a message for each owner");
+  d.optional("bucket", &Streams::bucket, "size of the buckets that gradients travel in, when backward runs beside them");
   d.optional("bucket_per_rank", &Streams::bucket_per_rank,
              "size of a bucket for each data-parallel rank, where that makes more than bucket");
   d.optional("cp_round", &Streams::cp_round,

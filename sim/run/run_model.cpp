@@ -122,4 +122,17 @@ RunModel build_run_model(const RunInputs& in, network::Engine& engine, const Ste
   return model;
 }
 
+FailureRates job_failure_rates(const RunInputs& in) {
+  if (!in.run->reliability) return {};
+  const NodeType& node = in.step.cluster->node;
+  return failure_rates(*in.run->reliability, in.step.plan->nodes, node.gpus, node.nics, in.switches);
+}
+
+double restart_s(const RunInputs& in, double read_s) {
+  if (!in.run->reliability) return 0;
+  const Software& software = *in.step.software;
+  return in.run->reliability->detect.value() + in.run->reliability->reschedule.value() + software.phases.init.value() +
+         read_s + software.phases.first_step_extra.value();
+}
+
 }  // namespace tw

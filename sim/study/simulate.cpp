@@ -276,19 +276,19 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   if (!neighbours.empty())
     r.jobs = job_results(s.name, alone_s, model.quiet.time_s, neighbours, shared.turns(), network, fabric);
   const int runs = options.runs > 0 ? options.runs : planned_runs(s.run);
+  in.placed = &placed;
   NoisePools pools;
-  const RunSeries whole{&s, &in, &model, engine, &placed, options.seed, runs, &pools};
+  const RunSeries whole{&s, &in, &model, engine, options.seed, runs, &pools};
   SimulatedRun run = play_one(whole, 0);
-  const SuppliedRun supplied = supply(s, run, options.seed);
 
   r.step = step_of(s, run);
-  r.run = run_result(s, in, model, run, supplied, r.step);
-  const PowerRun power = integrate_power(s.cluster, supplied.timeline, supplied.options);
+  r.run = run_result(s, in, model, run, r.step);
+  const PowerRun power = integrate_power(s.cluster, run.timeline, run.power);
   fill_power(r, s, power, fabric, jobs);
   const MlperfWindow& m = s.run.mlperf_v4_0;
   // All runs, the first one included: times, scores, energies and the power of nodes are taken over them.
   PlayedRuns played;
-  add_sample(played, s, run, supplied);
+  add_sample(played, s, run);
   play_series(played, whole, options.workers);
   const bool several = played.samples.size() > 1;
   r.series_of_runs = series_result(s, played, r.power.network_w);
@@ -307,7 +307,7 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
     r.carbon.kg_co2e_mlperf_v4_0 = scored_facility.kg_co2e;
   }
   r.cost["energy_usd"] = facility.cost;
-  r.grid = grid_view(loaded, supplied, power, model, r.energy, r.power.network_w.value_or(0),
+  r.grid = grid_view(loaded, run, power, model, r.energy, r.power.network_w.value_or(0),
                      r.series_of_runs.samples.mean.value_or(run.samples), run.step_s);
   if (facility.kg_co2e_market) r.grid.kg_co2e_market = facility.kg_co2e_market;
   if (several) take_means(r, played);
@@ -316,8 +316,8 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   meter.interval_s = std::max(meter.interval_s, (power.run_end_s - power.run_begin_s) / 50000);
   const NodeSeries series = node_series(power, meter, power.run_begin_s, power.run_end_s);
   r.series = {series.time_s, series.mean_w, series.p5_w, series.p95_w, series.p50_w};
-  r.timeline = supplied.timeline;
-  r.power_options = supplied.options;
+  r.timeline = std::move(run.timeline);
+  r.power_options = run.power;
   move_cost(r, loaded);
   r.warnings.insert(r.warnings.end(), loaded.warnings.begin(), loaded.warnings.end());
   warn_about(r, loaded, power);

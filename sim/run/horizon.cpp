@@ -40,10 +40,10 @@ Horizon horizon_of(const RunInputs& in, const RunModel& model, double target_sam
   const Software& software = *in.step.software;
   const double steps = std::ceil(target_samples / in.step.plan->gbs - 1e-9);
   const double marks = run.evaluation_interval > 0 ? target_samples / run.evaluation_interval : 0;
-  const double expected_s =
-      steps * std::max(model.quiet.time_s, model.input.batch_s) +
-      marks * (software.evaluation_fixed.value() + (in.step.workload ? in.step.workload->evaluation_fixed.value() : 0) +
-               evaluation_batches(in) * model.evaluation_batch_s);
+  const double expected_s = steps * std::max(model.quiet.time_s, model.input.batch_s) +
+                            marks * (software.phases.evaluation_fixed.value() +
+                                     (in.step.workload ? in.step.workload->evaluation_fixed.value() : 0) +
+                                     evaluation_batches(in) * model.evaluation_batch_s);
   if (!(steps <= kMostSteps) || !(expected_s <= kLongestRun_s))
     throw DoesNotFit(
         fmt::format("a run of {:.3g} steps and {:.3g} days; at most {:.0g} steps and ten years are simulated", steps,

@@ -24,12 +24,12 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 double loaders_ready_s(const RunInputs& in, uint64_t seed) {
   const Software& software = *in.step.software;
   const double speed = in.step.cluster->hosts.spawn_speed;
-  if (software.loader_start.value() <= 0) return 0;
-  const MemberNoise spread{software.loader_start_sigma.value() / speed, 0, 0};
-  if (spread.silent()) return software.loader_start.value() / speed;
+  if (software.phases.loader_start.value() <= 0) return 0;
+  const MemberNoise spread{software.phases.loader_start_sigma.value() / speed, 0, 0};
+  if (spread.silent()) return software.phases.loader_start.value() / speed;
   auto stream = random_stream(seed, "loader start", 0);
   const double processes = static_cast<double>(in.step.plan->nodes) * in.step.cluster->node.gpus;
-  return std::max(0.0, software.loader_start.value() / speed + draw_maximum(spread, processes, stream));
+  return std::max(0.0, software.phases.loader_start.value() / speed + draw_maximum(spread, processes, stream));
 }
 
 // Noise may make the mean step a little shorter than the quiet one, and differences leave a hair below 0: what a part
@@ -56,7 +56,7 @@ class Player {
         source_(model, engine, series),
         busy_(mean_activity(model.quiet)),
         failures_(job_failure_rates(in), series.seed),
-        clock_(in, model, series.seed, -in.step.software->init.value() - kIdleAround_s, [this] { return beside_w(); }) {
+        clock_(in, model, series.seed, -in.step.software->phases.init.value() - kIdleAround_s, [this] { return beside_w(); }) {
     out_.power.seed = series.seed;
     out_.target_samples = target_samples(in, series);
     const Horizon horizon = horizon_of(in, model, out_.target_samples);
@@ -64,7 +64,7 @@ class Player {
     shortest_phase_s_ = std::max(kShortestPhase_s, horizon.expected_s / kMostPhases);
     evaluation_batches_s_ = evaluation_batches(in) * model.evaluation_batch_s;
     evaluation_fixed_s_ =
-        software_.evaluation_fixed.value() + (in.step.workload ? in.step.workload->evaluation_fixed.value() : 0);
+        software_.phases.evaluation_fixed.value() + (in.step.workload ? in.step.workload->evaluation_fixed.value() : 0);
     evaluates_ = run_.evaluation_interval > 0 && run_.evaluation_samples > 0 && evaluation_s() > 0;
     if (evaluates_)
       next_evaluation_ = run_.first_evaluation_at > 0 ? run_.first_evaluation_at : run_.evaluation_interval;
@@ -104,8 +104,8 @@ class Player {
   bool wait(PhaseKind kind, double length_s, const ActivityTimes& shares) { return pass(kind, {length_s}, shares); }
 
   void start_up() {
-    out_.init_s = software_.init.value();
-    const double warm_up_s = std::min(software_.init_warm_up.value(), out_.init_s);
+    out_.init_s = software_.phases.init.value();
+    const double warm_up_s = std::min(software_.phases.init_warm_up.value(), out_.init_s);
     lanes_.add(PhaseKind::before, kIdleAround_s, idle_);
     lanes_.add(PhaseKind::init, out_.init_s - warm_up_s, loaded_);
     lanes_.add(PhaseKind::init, warm_up_s, shares_of(busy_, model_.quiet.time_s), 0,
@@ -135,14 +135,14 @@ class Player {
   bool first_step(Work work) {
     const double pace = lanes_.pace(PhaseKind::train), step_s = work.length_s(pace);
     // Kernels are warm by then; what is set up in the first step are the communicators over the fabric.
-    work.after_s = software_.first_step_extra.value();
+    work.after_s = software_.phases.first_step_extra.value();
     out_.first_step_s = work.length_s(pace);
     const double free_s = work.length_s(1);
     if (!pass(PhaseKind::first_step, work, shares_of(busy_, free_s), 1, training_parts(model_, 1, free_s)))
       return false;
     // The first batch is prefetched; the loaders of the others start with the run, so the step hides part of it.
     const double wait_s =
-        software_.wait_after_first_step.value() + std::max(0.0, loaders_ready_s(in_, seed_) - out_.first_step_s);
+        software_.phases.wait_after_first_step.value() + std::max(0.0, loaders_ready_s(in_, seed_) - out_.first_step_s);
     if (!wait(PhaseKind::wait, wait_s, waiting_)) return false;
     out_.wait_s += wait_s;
     useful_s_ += step_s;
@@ -178,14 +178,14 @@ class Player {
     }
     const bool first = out_.evaluations == 1;
     if (first) {
-      const double wait_s = software_.wait_before_first_evaluation.value() / in_.step.cluster->hosts.spawn_speed;
+      const double wait_s = software_.phases.wait_before_first_evaluation.value() / in_.step.cluster->hosts.spawn_speed;
       if (!wait(PhaseKind::wait, wait_s, waiting_)) {
         out_.evaluations -= stopped_ ? 1 : 0;
         return false;
       }
       out_.wait_s += wait_s;
     }
-    const double extra_s = first ? software_.first_evaluation_extra.value() : 0;
+    const double extra_s = first ? software_.phases.first_evaluation_extra.value() : 0;
     const Work work{evaluation_fixed_s_ + evaluation_batches_s_, evaluation_batches_s_};
     const double own_s = work.length_s(lanes_.pace(PhaseKind::evaluation));
     (first ? out_.eval_first_s : out_.eval_s) = own_s + extra_s;
@@ -299,7 +299,7 @@ class Player {
     }
     out_.time_s = end_s;
     if (!stopped_) {
-      lanes_.add(PhaseKind::after, software_.release.value(), waiting_);
+      lanes_.add(PhaseKind::after, software_.phases.release.value(), waiting_);
       lanes_.add(PhaseKind::after, kIdleAround_s, idle_);
     }
     out_.stopped = stopped_;
@@ -353,7 +353,7 @@ class Player {
     }
     s.add(PhaseKind::wait, end_s - s.now_s(), waiting_);
     if (!stopped_) {
-      s.add(PhaseKind::after, software_.release.value(), waiting_);
+      s.add(PhaseKind::after, software_.phases.release.value(), waiting_);
       s.add(PhaseKind::after, kIdleAround_s, idle_);
     }
     beside.phases = s.take();

@@ -70,7 +70,7 @@ void evaluate_batch(const RunInputs& in, const StepNetwork& net, double slowdown
   // Batches follow one another through the pipeline: each takes the slowest stage's time.
   const double stages = in.step.plan->pp;
   // What is done once a call is shared by the ga micro-batches that a pipeline takes in one call.
-  const double per_call_s = in.step.software->evaluation_per_batch.value();
+  const double per_call_s = in.step.software->phases.evaluation_per_batch.value();
   time_s = stages > 1 ? slowest * in.step.plan->vp + per_call_s / in.step.plan->ga()
                       : std::max(sum.device_s(), sum.host_s) + per_call_s;
   busy = sum.busy;
@@ -131,8 +131,8 @@ FailureRates job_failure_rates(const RunInputs& in) {
 double restart_s(const RunInputs& in, double read_s) {
   if (!in.run->reliability) return 0;
   const Software& software = *in.step.software;
-  return in.run->reliability->detect.value() + in.run->reliability->reschedule.value() + software.init.value() +
-         read_s + software.first_step_extra.value();
+  return in.run->reliability->detect.value() + in.run->reliability->reschedule.value() + software.phases.init.value() +
+         read_s + software.phases.first_step_extra.value();
 }
 
 }  // namespace tw

@@ -54,7 +54,7 @@ class ChunkProgram {
 
  private:
   using List = std::vector<TimedOperation>;
-  TaskList list() const { return {in_.plan->cp, in_.software->scatter_beside_weights}; }
+  TaskList list() const { return {in_.plan->cp, in_.software->streams.scatter_beside_weights}; }
   List timed(const std::vector<Operation>& operations, double slowdown) const;
   PassCost whole_cost(const ChunkShape& shape, bool split) const;
   TaskCost played(const TaskList& list) const;

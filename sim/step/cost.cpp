@@ -66,13 +66,15 @@ TaskCost optimizer_cost(const StepInputs& in) {
           g.held / (plan.sharding == Sharding::none ? 1 : g.shards);
   }
   // Gradient read, two moments and master weight read and written, weight written.
-  const double bytes = in.software->optimizer_bytes_per_parameter * *std::max_element(updated.begin(), updated.end());
+  const double bytes =
+      in.software->kernels.optimizer_bytes_per_parameter * *std::max_element(updated.begin(), updated.end());
   const Accelerator& a = in.cluster->node.accelerator;
   const Software& s = *in.software;
   // Its kernel computes about as long as it moves: it gains less than copies do from a faster memory.
   const auto chip = a.efficiency.find("optimizer");
-  const double share = (s.optimizer_efficiency > 0 ? s.optimizer_efficiency : s.memory_efficiency) *
-                       (chip == a.efficiency.end() ? 1 : chip->second);
+  const double share =
+      (s.kernels.optimizer_efficiency > 0 ? s.kernels.optimizer_efficiency : s.kernels.memory_efficiency) *
+      (chip == a.efficiency.end() ? 1 : chip->second);
   cost.busy[Activity::memory_bound] = memory_time_s(a, bytes, share) / in.cluster->hosts.device_speed;
   return cost;
 }
@@ -85,7 +87,7 @@ SharedSum exchanged_gradients(const StepInputs& in, const std::vector<ParameterG
   SharedSum bytes;
   for (const ParameterGroup& g : groups)
     if (g.trained && g.chunk == chunk && g.exchanged > 1)
-      bytes.of(g) += g.held * in.software->gradient_bytes_per_parameter;
+      bytes.of(g) += g.held * in.software->memory.gradient_bytes_per_parameter;
   return bytes;
 }
 

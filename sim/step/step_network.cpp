@@ -20,10 +20,13 @@ constexpr double kIssuedFloor_s = 10e-6;
 Sharing sharing_of(const StepInputs& in, const std::vector<ParameterGroup>& groups) {
   Sharing s;
   s.sharded = in.plan->sharding != Sharding::none && in.workload == nullptr;
-  s.owners = s.sharded && in.software->tensors_have_owners;
+  s.owners = s.sharded && in.software->streams.tensors_have_owners;
   double bytes = 0;
   for (int c = 0; c < in.plan->vp && s.owners; ++c) bytes += exchanged_gradients(in, groups, c * in.plan->pp).dense;
-  s.owned_bytes = bytes * 2 / in.software->gradient_bytes_per_parameter / in.plan->sharded_over();
+  // Tensors are whole: products of queries, keys and values, of the output and of the MLP in each layer, both ends.
+  const int tensors = s.owners ? in.network->layers * (2 + in.network->mlp_matrices()) / in.plan->pp + 2 : 1;
+  s.owned_bytes =
+      bytes * 2 / in.software->memory.gradient_bytes_per_parameter / std::min(in.plan->sharded_over(), tensors);
   return s;
 }
 
@@ -42,14 +45,14 @@ ExchangeTime exchange_times(const RankGrid& grid, double round_s, const Sharing&
   // In the order of Among.
   const auto groups = std::make_shared<std::vector<Group>>();
   for (auto& g : {grid.tp_groups(0), grid.cp_groups(0), grid.ep_groups(), grid.expert_tp_groups(),
-                  grid.gradient_groups(0), grid.piece_groups(0), grid.expert_gradient_groups(0)})
+                  grid.gradient_groups(0), grid.piece_groups(0), grid.expert_gradient_groups(0), grid.replica_groups(0)})
     groups->push_back(group(g));
   const auto known = std::make_shared<std::map<std::pair<Exchange, double>, double>>();
   return [=](Exchange what, double bytes) {
     const auto [at, fresh] = known->try_emplace({what, bytes}, 0.0);
     if (!fresh) return at->second;
     const Collective op = operation_of(what, sharing);
-    const Group& g = (*groups)[static_cast<size_t>(among(what))];
+    const Group& g = (*groups)[static_cast<size_t>(among(what, sharing))];
     const auto ranks = static_cast<int>(g.groups.front().size());
     if (ranks < 2) return 0.0;
     const double messages =
@@ -63,26 +66,34 @@ ExchangeTime exchange_times(const RankGrid& grid, double round_s, const Sharing&
 
 }  // namespace
 
-StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const std::vector<int>& nodes, int replicas,
-                               std::vector<network::LoadClass> others) {
-  const Plan& plan = *in.plan;
-  StepNetwork net;
+std::shared_ptr<network::Collectives> step_collectives(const StepInputs& in, const Fabric& fabric, bool alone) {
   network::CollectiveOptions options;
-  options.sharp = in.software->sharp;
-  options.nvls = in.software->nvls;
+  options.sharp = in.software->streams.sharp;
+  options.nvls = in.software->streams.nvls;
   options.domain_floor_s = kIssuedFloor_s;
   // Others name all of their links, and so do streams of SHARP.
-  options.narrowest_links = others.empty() && !options.sharp && fabric.routing == RoutingPolicy::adaptive;
-  const auto collectives = std::make_shared<network::Collectives>(fabric, options);
+  options.narrowest_links = alone && !options.sharp && fabric.routing == RoutingPolicy::adaptive;
+  return std::make_shared<network::Collectives>(fabric, options);
+}
+
+StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const std::vector<int>& nodes, int replicas,
+                               std::vector<network::LoadClass> others) {
+  return build_step_network(in, step_collectives(in, fabric, others.empty()), nodes, replicas, std::move(others));
+}
+
+StepNetwork build_step_network(const StepInputs& in, const std::shared_ptr<network::Collectives>& collectives,
+                               const std::vector<int>& nodes, int replicas, std::vector<network::LoadClass> others) {
+  const Fabric& fabric = collectives->fabric();
+  const Plan& plan = *in.plan;
+  StepNetwork net;
   const RankGrid grid(plan, fabric, nodes);
   const auto groups = in.workload == nullptr ? groups_of(in) : std::vector<ParameterGroup>{};
   const Sharing sharing = sharing_of(in, groups);
-  net.exchange = exchange_times(grid, in.software->cp_round.value(), sharing, collectives);
+  net.exchange = exchange_times(grid, in.software->streams.cp_round.value(), sharing, collectives);
 
   const auto add = [&](const std::string& name, Collective op, const std::vector<std::vector<Rank>>& groups,
                        double bytes) {
     network::CollectiveCost cost = collectives->cost(op, groups, bytes);
-    if (op == Collective::send_recv) net.hand_over_s = std::max(net.hand_over_s, cost.time_s);
     cost.load.name = name;
     net.classes.push_back(std::move(cost.load));
     return static_cast<int>(net.classes.size()) - 1;
@@ -105,14 +116,15 @@ StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const
     }
     const auto exchange = [&](const std::string& what, Collective op, double size,
                               const std::vector<std::vector<Rank>>& ranks) {
-      const double piece = sharing.owned_bytes > 0 ? sharing.owned_bytes : size / gradient_buckets;
+      const double piece = op == Collective::broadcast ? sharing.owned_bytes : size / gradient_buckets;
       return size > 0 ? add(what + " of stage " + std::to_string(s), op, ranks, piece) : -1;
     };
     const Collective reduce = sharing.reduce();
     const auto same = grid.gradient_groups(s);
-    net.gradient_exchange.push_back(exchange("gradients", reduce, bytes.dense, same));
+    net.gradient_exchange.push_back(
+        exchange("gradients", reduce, bytes.dense, sharing.owners ? grid.replica_groups(s) : same));
     // Hybrid sharding: pieces are then summed over the groups, a bucket at a time.
-    if (net.gradient_exchange.back() >= 0 && plan.sharded_over() < plan.dp * plan.cp) {
+    if (net.gradient_exchange.back() >= 0 && !sharing.owners && plan.sharded_over() < plan.dp * plan.cp) {
       const double pieces = plan.sharded_over();
       const auto outer =
           collectives->cost(Collective::all_reduce, grid.piece_groups(s), bytes.dense / gradient_buckets / pieces);
@@ -128,7 +140,7 @@ StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const
     net.weight_gather.push_back(sharing.sharded ? exchange("weights", sharing.gather(), bytes.dense, same) : -1);
     if (sharing.owners && net.weight_gather.back() >= 0)  // a chunk's weights come from all their owners, in turn
       net.classes[static_cast<size_t>(net.weight_gather.back())].latency_s *=
-          static_cast<double>(plan.sharded_over()) / plan.vp;
+          bytes.dense * 2 / in.software->memory.gradient_bytes_per_parameter / sharing.owned_bytes;
     if (bytes.experts <= 0) continue;
     const auto holders = grid.expert_gradient_groups(s);
     net.expert_exchange.resize(static_cast<size_t>(plan.pp), -1);
@@ -173,7 +185,7 @@ StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const
   }
   if (in.workload == nullptr) add_visit_exchanges(net, in, fabric, grid, replicas, sharing, *collectives);
   net.links = network::engine_links(fabric, net.classes, &net.link_ids);
-  if (options.narrowest_links && collectives->router().tree() != nullptr)
+  if (collectives->options().narrowest_links && collectives->router().tree() != nullptr)
     net.other_links = [collectives](std::vector<double>& loads) { collectives->router().tree()->widen(loads); };
   return net;
 }

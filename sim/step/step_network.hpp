@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "network/engine.hpp"
@@ -12,6 +13,10 @@
 #include "topology/fabric.hpp"
 
 namespace tw {
+
+namespace network {
+class Collectives;
+}
 
 // Buckets that the gradients of one chunk travel in: enough to overlap, few enough to stay cheap.
 inline constexpr int gradient_buckets = 8;
@@ -41,7 +46,6 @@ struct StepNetwork {
   // link of the fabric. Empty where it holds all.
   std::function<void(std::vector<double>&)> other_links;
   double sample_exchange_s = 0;                                         // all-to-all of a profiled workload's samples
-  double hand_over_s = 0;                                               // one hand-over alone, the slowest of them
   ExchangeTime exchange;
 };
 
@@ -50,5 +54,11 @@ struct StepNetwork {
 // fabric, on its link ids.
 StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const std::vector<int>& nodes, int replicas,
                                std::vector<network::LoadClass> others = {});
+
+// The same in two parts, for a search that looks at many plans of one job: routes and levels of the fabric are found
+// once. `alone`: nobody else loads the fabric.
+std::shared_ptr<network::Collectives> step_collectives(const StepInputs& in, const Fabric& fabric, bool alone);
+StepNetwork build_step_network(const StepInputs& in, const std::shared_ptr<network::Collectives>& collectives,
+                               const std::vector<int>& nodes, int replicas, std::vector<network::LoadClass> others = {});
 
 }  // namespace tw

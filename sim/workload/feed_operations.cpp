@@ -69,7 +69,7 @@ ExpertSizes expert_sizes(const Work& w) {
 }
 
 bool loose_biases(const Work& w) {
-  return w.n.biases && !w.software.fused_experts;
+  return w.n.biases && !w.software.kernels.fused_experts;
 }
 
 int bias_kernels(const ExpertSizes& e, int all, int each) {
@@ -77,7 +77,7 @@ int bias_kernels(const ExpertSizes& e, int all, int each) {
 }
 
 void expert_activation_gradient(Builder& b, const Work& w, const ExpertSizes& e) {
-  if (w.software.fused_experts) return;
+  if (w.software.kernels.fused_experts) return;
   const double up = halves(w) * e.inner;
   activation_gradient(b, w, e.routed.rows, e.inner);
   if (w.n.clamped) {
@@ -89,7 +89,8 @@ void expert_activation_gradient(Builder& b, const Work& w, const ExpertSizes& e)
 
 // Rows of an expert are copied to where they are multiples of what a scaled product wants, and what comes out back.
 void pad(Builder& b, const Work& w, const ExpertSizes& e, const char* name) {
-  if (is_scaled(w.s.precision) && !w.software.fused_experts) b.bare(name, 2 * kBf16 * e.routed.rows * e.width, 1);
+  if (is_scaled(w.s.precision) && !w.software.kernels.fused_experts)
+    b.bare(name, 2 * kBf16 * e.routed.rows * e.width, 1);
 }
 
 // To the ranks that hold the chosen experts, and to all ranks that share one.
@@ -128,7 +129,7 @@ void activation_forward(Builder& b, const Work& w, double rows, double inner) {
 }
 
 void expert_activation(Builder& b, const Work& w) {
-  if (w.software.fused_experts) return;
+  if (w.software.kernels.fused_experts) return;
   const ExpertSizes e = expert_sizes(w);
   if (w.n.clamped) {
     // Two halves clamped and joined; an offset comes from the host, which waits until it is there.

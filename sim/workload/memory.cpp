@@ -68,10 +68,10 @@ class Visits {
  private:
   bool sharded() const { return p_.sharding == Sharding::zero3 && reshards(p_) && p_.sharded_over() > 1; }
   // Gradients outlive their micro-batch: buffers of the whole step, or several micro-batches that add up.
-  bool lasting() const { return s_.persistent_gradients || p_.ga() > 1; }
+  bool lasting() const { return s_.memory.persistent_gradients || p_.ga() > 1; }
   Tape::Weights weights() const {
     if (sharded() || !lasting()) return Tape::Weights::stay;
-    return s_.persistent_gradients ? Tape::Weights::in_place : Tape::Weights::pass;
+    return s_.memory.persistent_gradients ? Tape::Weights::in_place : Tape::Weights::pass;
   }
   Unit unit(const Tape& tape, double flops) const {
     Unit u;
@@ -116,11 +116,11 @@ void Visits::parameters(StageMemory& m, int chunk) const {
     const double held = g.held * g.weight_bytes, shards = g.shards;
     m.weights += p_.sharding == Sharding::zero3 ? held / shards + (through && shards > 1 ? held : 0) : held;
     if (!g.trained) continue;
-    const double gradients = g.held * s_.gradient_bytes_per_parameter;
+    const double gradients = g.held * s_.memory.gradient_bytes_per_parameter;
     if (lasting() || through || p_.sharding == Sharding::zero2)
       m.gradients +=
           p_.sharding < Sharding::zero2 ? gradients : gradients / shards + (through && shards > 1 ? gradients : 0);
-    if (p_.sharding == Sharding::none && g.exchanged > 1) m.gradients += s_.bucket_copies * gradients;
+    if (p_.sharding == Sharding::none && g.exchanged > 1) m.gradients += s_.memory.bucket_copies * gradients;
     m.optimizer += g.held * state_bytes(g, t_, s_) / (p_.sharding == Sharding::none ? 1 : shards);
   }
 }
@@ -128,7 +128,7 @@ void Visits::parameters(StageMemory& m, int chunk) const {
 // Where sends and receives are paired (torch.distributed.pipelining, stage.py), a chunk has a buffer to receive in for
 // every micro-batch, activations and gradients, and the last one's outputs stay to the end.
 double Visits::hand_over_buffers(int chunk) const {
-  if (!s_.paired_hand_over || p_.pp < 2) return 0;
+  if (!s_.streams.paired_hand_over || p_.pp < 2) return 0;
   const double x = kBf16 * sizes_of(n_, t_, p_).shard * static_cast<double>(n_.hidden);
   const bool first = chunk == 0, last = chunk + 1 == static_cast<int>(layers_.size());
   return x * p_.ga() * ((first ? 0 : 1) + (!last || n_.vocabulary == 0 ? 1 : 0));
@@ -141,8 +141,8 @@ void Visits::gather(Unit& unit, int chunk, bool tables, double share) const {
     if (g.chunk != chunk || g.shards < 2 || (g.kind == ParameterKind::embedding) != tables) continue;
     unit.whole += share * g.held * g.gather_bytes;
     if (!g.trained) continue;
-    unit.reduced += share * g.held * s_.gradient_bytes_per_parameter;
-    if (!lasting()) unit.shard += share * g.held * s_.gradient_bytes_per_parameter / g.shards;
+    unit.reduced += share * g.held * s_.memory.gradient_bytes_per_parameter;
+    if (!lasting()) unit.shard += share * g.held * s_.memory.gradient_bytes_per_parameter / g.shards;
   }
 }
 
@@ -307,7 +307,7 @@ StageMemory Visits::stage(const StageWork& work) const {
   m.gradients += most[1], m.activations = most[3], m.logits = most[4], m.gathered = most[5], m.workspace += most[6];
   int communicators = 0;
   for (const int ranks : {p_.tp, p_.cp, p_.pp, p_.ep, p_.dp}) communicators += ranks > 1;
-  m.context = s_.workspace.value() + communicators * s_.communicator.value();
+  m.context = s_.memory.workspace.value() + communicators * s_.memory.communicator.value();
   return m;
 }
 
@@ -352,7 +352,7 @@ StageCurves memory_curves(const Architecture& n, const Training& t, const Plan& 
 double layer_activation_bytes(const Architecture& n, const LayerKind& kind, const Training& t, const Plan& p,
                               bool eager) {
   Software s;
-  s.eager_elementwise = eager;
+  s.kernels.eager_elementwise = eager;
   return layer_tape({n, t, p, s, kind, sizes_of(n, t, p)}).forward().now;
 }
 

@@ -98,7 +98,7 @@ TEST_CASE("plans: an estimate is near what is simulated") {
   const LoadedScenario s = loaded(kLlama, set);
   const StepInputs in = run_inputs(s.scenario).step;
   const Fabric fabric = build_fabric(s.scenario.cluster);
-  const StepEstimate e = estimate_step(in, fabric, place(fabric, s.scenario.placement, 8));
+  const StepEstimate e = PlanEstimator(fabric, s.scenario.placement)(in);
   const Result r = result(s);
   CHECK(*r.step.time_s == Approx(e.step_s).epsilon(0.05));
   REQUIRE(r.power.train);

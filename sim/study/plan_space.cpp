@@ -57,7 +57,7 @@ class Enumeration {
             for (int cp = 1; cp <= std::min(kMostContext, nodes * domain / tp / pp); cp *= 2)
               for (const int ep : n.experts > 0 ? divisors(n.experts) : std::vector<int>{1})
                 for (int mbs = 1; mbs <= std::min(kMostMicroBatch, gbs); mbs *= 2)
-                  for (const int vp : virtual_stages(n.layers, pp, every))
+                  for (const int vp : virtual_stages(n.layers, pp, every, next_token_layers(n)))
                     for (const Sharding sharding : sharding_) {
                       Plan p = s_.plan;
                       p.nodes = nodes, p.gbs = gbs, p.tp = tp, p.pp = pp, p.cp = cp, p.ep = ep, p.mbs = mbs, p.vp = vp;
@@ -102,7 +102,8 @@ class Enumeration {
     if (gpus % (p.tp * p.pp * p.cp) != 0 || p.gbs % (p.mbs * (gpus / (p.tp * p.pp * p.cp))) != 0)
       return leave_out("ranks or batch do not divide");
     const bool own = same_plan(p, s_.plan);
-    if (!own && stages_too_uneven(n.layers, p.pp)) return leave_out("stages too uneven: fewer would be as fast");
+    if (!own && stages_too_uneven(n.layers, p.pp, next_token_layers(n)))
+      return leave_out("stages too uneven: fewer would be as fast");
     // Inside a node tensor parallelism does over NVLink what stages would do, without a bubble: pipelines are for what
     // spans nodes (Narayanan et al. 2021, takeaway 1).
     if (!own && !options_.space.unusual && p.pp > 1 && domain > 1 && gpus / p.pp < domain)

@@ -83,8 +83,7 @@ void check_layout(const Plan& plan, const Architecture& network, const ReadConte
   const long chunks = static_cast<long>(plan.pp) * plan.vp;
   if (plan.layout.empty()) {
     // A chunk may hold no layer only where embedding and head count as one each (see layers_of_chunks).
-    const long further = network.next_token ? network.next_token->depth : 0;
-    if (chunks > network.layers && chunks != network.layers + 2 + further)
+    if (chunks > network.layers && !even_chunks(network.layers, static_cast<int>(chunks), next_token_layers(network)))
       at.at("pp").fault(fmt::format("pp x vp = {} x {} exceeds the {} layers", plan.pp, plan.vp, network.layers),
                         fmt::format("pp x vp at most {}", network.layers));
     return;

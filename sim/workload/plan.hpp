@@ -115,7 +115,9 @@ bool recomputes(const Training& training, Module module);
 
 // Layers of each model chunk (pp x vp of them, in the order data visits them). As the plan's layout says; else even
 // when it divides; else, when that makes chunks even, embedding, head and each next-token layer count as a layer, which
-// the first and the last chunk give up (as Megatron counts them); else the first chunks take one layer more.
+// the first and the last chunk give up (as Megatron counts them: account_for_embedding_in_pipeline_split, and the 405B
+// proxies of reference/mlperf/dgxc_llama31.csv); else the first chunks take one layer more. `further`: next-token
+// layers.
 std::vector<int> layers_of_chunks(int layers, int pp, int vp, int further = 0);
 std::vector<int> layers_of_chunks(const Architecture& network, const Plan& plan);
 
@@ -130,3 +132,6 @@ void check_plan(const Plan& plan, const Architecture& network, const Training& t
                 const ReadContext& at);
 
 }  // namespace tw
+// Whether it makes chunks alike, in the one way or the other.
+bool even_chunks(int layers, int chunks, int further = 0);
+int next_token_layers(const Architecture& network);

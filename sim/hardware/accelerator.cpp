@@ -93,6 +93,7 @@ void Accelerator::describe(Description<Accelerator>& d) {
   d.optional("peak_fp8", &Accelerator::peak_fp8, "dense FP8 peak; absent: no FP8");
   d.optional("peak_fp32", &Accelerator::peak_fp32, "FP32 peak (TF32 where matrices use it)");
   d.optional("peaks", &Accelerator::peaks, "dense peaks of other precisions: mxfp8, nvfp4");
+  d.optional("grouped", &Accelerator::grouped, "grouped products of experts");
   d.optional("efficiency", &Accelerator::efficiency,
              "share that kernels reach of what their table says: of matrix products by precision, of attention, of "
              "the release's optimizer (default: 1); odd, even: share of the peak that BF16 products reach with a side "
@@ -129,6 +130,17 @@ void GemmPoint::describe(Description<GemmPoint>& d) {
 }
 
 std::optional<Time> GemmPoint::time(Precision p) const {
+void GroupedProducts::describe(Description<GroupedProducts>& d) {
+  d.object("grouped_products", "How fast the products of a layer's experts are, made in one call.");
+  d.optional("of_dense", &GroupedProducts::of_dense, "rate over that of a large dense product", between(0.01, 1));
+  d.optional("of_copy", &GroupedProducts::of_copy, "bandwidth of operands over that of a large copy", between(0.01, 1));
+  d.optional("launch", &GroupedProducts::launch, "time of the call beside both");
+  d.optional("sharpness", &GroupedProducts::sharpness,
+             "exponent by which the times of products and of operands join: the higher, the nearer to the longer one",
+             between(1, 100));
+  d.optional("weight_sharpness", &GroupedProducts::weight_sharpness, "the same of weights' gradients", between(1, 100));
+}
+
   if (p == Precision::bf16) return bf16;
   if (p == Precision::fp8) return fp8;
   const auto found = times.find(type_of(p).name);

@@ -31,6 +31,7 @@ void NodeType::describe(Description<NodeType>& d) {
   d.required("accelerator", &NodeType::accelerator, "accelerator profile");
   d.optional("gpus", &NodeType::gpus, "accelerators in a node", between(1, 1024));
   d.required("nvlink", &NodeType::nvlink, "links between the accelerators of a node");
+  d.optional("correlation", &HostNoise::correlation, "time within which a slow clock stays slow", above(0));
   d.optional("nics", &NodeType::nics, "network adapters for the training fabric", between(0, 64));
   d.required("nic_bandwidth", &NodeType::nic_bandwidth, "bandwidth of one network adapter, one direction", above(0));
   d.required("power", &NodeType::power, "power of the node beside its accelerators");

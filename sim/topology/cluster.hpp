@@ -38,6 +38,7 @@ struct HostNoise {
   double device_sigma = 0;  // the same of one second of device work
   double stalls_per_hour = 0;
   Time stall_mean;
+  Time correlation = seconds(0.25);  // a forward or backward pass of the jobs that noise was fitted on
   std::string source;
   static void describe(Description<HostNoise>& d);
 };

@@ -20,6 +20,7 @@ void Mla::describe(Description<Mla>& d) {
   d.object("mla", "Multi-head latent attention.");
   d.optional("query_rank", &Mla::query_rank, "rank of the queries' projection; 0: none", between(0, 1e6));
   d.required("kv_rank", &Mla::kv_rank, "rank of the keys' and values' projection", between(1, 1e6));
+  d.optional("chunk", &Mamba::chunk, "tokens that the scan takes together", between(1, 100000));
   d.required("nope", &Mla::nope, "size of a query and key head without position", between(0, 1e5));
   d.required("rope", &Mla::rope, "and with rotary position", between(0, 1e5));
   d.required("value", &Mla::value, "size of a value head", between(1, 1e5));

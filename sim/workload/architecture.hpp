@@ -34,6 +34,7 @@ struct Choices<QkNorm> {
 
 // Multi-head latent attention: queries, and keys and values, through narrow projections (DeepSeek-V2, section 2.1).
 struct Mla {
+  int chunk = 128;      // tokens that a scan takes together
   long query_rank = 0;  // 0: queries straight from the hidden state
   long kv_rank = 0;
   long nope = 0, rope = 0, value = 0;  // sizes of a head: without and with rotary position, and of its values

@@ -78,6 +78,16 @@ struct Software {
   struct Kernels {
     bool fused_experts = false;  // casts, activation, biases of experts are part of their products; else kernels
     bool recompute_stops_early = false;  // recomputation ends with the last tensor that backward wants
+    // Rates of PyTorch's scatter-add of BF16 rows (index_add, atomics) and of its scaling of rows by their gates, on a
+    // chip of rated_peak (dense BF16), others in proportion; 0: as fast as the memory.
+    Bandwidth scatter_add, scale_rows;
+    FlopRate rated_peak;
+    // The scan of a Mamba-2 mixer takes what attention takes over so many keys for each token that a token meets: its
+    // kernels, many small products over chunks, take what FlashAttention 2 takes over about 2,700 tokens before each,
+    // with 64 states in chunks of 256 (Dao and Gu 2024, arXiv 2405.21060, figure 10: equal at 2 to 3 thousand, six
+    // times faster at 16 thousand), and FlashAttention 2 takes 1 / 0.565 of the kernel that attention is measured with
+    // (reference/gpu_lab_4/attention_long.csv). A token meets half its chunk, and its states on the way in and out.
+    double scan_keys = 2700 / 2.0 / 0.565 / (256 / 2 + 2 * 64);
     bool fp8_attention = false;
     double fp8_attention_speedup = 1.4;
     double attention_speed = 1;        // of the release's attention kernels over fused flash attention as measured

@@ -9,8 +9,6 @@
 namespace tw {
 namespace {
 
-// Dense BF16 peak of the chip on which rates of operations were measured (Operation::rate).
-constexpr double kH100Peak = 989.4e12;
 // A collective's kernel, and the events by which its stream and that of the products wait for each other.
 constexpr double kTracedEvents = 4;
 
@@ -37,7 +35,8 @@ double kernel_time_s(const Operation& o, const Accelerator& a, const Software& s
     }
     case OperationKind::memory: {
       const double floor_s = o.launches * a.graph_floor.value();
-      if (o.rate > 0) return std::max(floor_s, o.bytes / (o.rate * a.peak_bf16.value() / kH100Peak));
+      if (const double rated = software.kernels.rated_peak.value(); o.rate > 0)
+        return std::max(floor_s, o.bytes / (rated > 0 ? o.rate * a.peak_bf16.value() / rated : o.rate));
       const double share =
           o.norm ? a.norm_bandwidth.value() / a.copy_bandwidth.value() : software.kernels.memory_efficiency;
       return std::max(floor_s, memory_time_s(a, o.bytes, share));

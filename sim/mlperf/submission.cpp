@@ -8,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/files.hpp"
@@ -350,9 +351,9 @@ Import import_submission(const std::string& folder,
   if (all.empty())
     throw InputError({{folder, "", "holds no result file",
                        "a submission (SUBMITTER/results/SYSTEM/BENCHMARK/result_*.txt) or a part of it"}});
-  std::vector<std::pair<ImportedBenchmark, const BenchmarkFiles*>> chosen;
+  std::vector<std::pair<ImportedBenchmark, BenchmarkFiles*>> chosen;
   std::vector<std::string> there;
-  for (const auto& [path, files] : all) {
+  for (auto& [path, files] : all) {
     ImportedBenchmark b;
     b.folder = path;
     const fs::path place = path == "." ? top : top / path;
@@ -376,7 +377,7 @@ Import import_submission(const std::string& folder,
     throw InputError({{folder, "", "none of its benchmarks is asked for", "there are: " + list}});
   }
   for (auto& [b, files] : chosen) {
-    importer.read(b, *files);
+    importer.read(b, std::exchange(*files, {}));
     b.score = score_runs(b.benchmark, b.runs, b.scaling_factor.value_or(1));
     importer.out.benchmarks.push_back(std::move(b));
   }

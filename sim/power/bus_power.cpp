@@ -64,8 +64,10 @@ std::shared_ptr<const PiecewiseWatts> supply_through_battery(const PowerDelivery
       for (const FailedUnit& failure : bus.failures)
         for (const double edge_s : {failure.from_s, failure.to_s})
           if (edge_s > now_s) end_s = std::min(end_s, edge_s);
-      const double until_s = battery.until_change_s(dc->piece_w(i), true);
-      if (until_s > 0) end_s = std::min(end_s, std::max(now_s + until_s, std::nextafter(now_s, end_s)));
+      // A load that ends as the battery does ends with it: rounding leaves no sliver that nothing carries.
+      const double until_s = battery.until_change_s(dc->piece_w(i), true), change_s = now_s + until_s;
+      if (until_s > 0 && change_s < end_s - 1e-9 * std::max(1.0, end_s))
+        end_s = std::max(change_s, std::nextafter(now_s, end_s));
       supply->append(end_s, battery.input_w(dc->piece_w(i), true));
       battery.advance(end_s - now_s, dc->piece_w(i), true);
       now_s = end_s;

@@ -18,7 +18,7 @@ class Script {
     add(std::move(phase), length_s, 0);
   }
   void add(Phase phase, double length_s, int steps) {
-    if (length_s <= 0) return;
+    if (!(now_s_ + length_s > now_s_)) return;
     phase.begin_s = now_s_, phase.end_s = now_s_ += length_s;
     phase.steps = steps;
     phases_.push_back(std::move(phase));

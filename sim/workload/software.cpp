@@ -42,10 +42,12 @@ void Software::Streams::describe(Description<Streams>& d) {
              "buckets of gradients leave while backward runs; else after it");
   d.optional("gather_beside_forward", &Streams::gather_beside_forward,
              "weights of a sharded optimizer arrive beside the next forward; else after the update");
-  d.optional("tensors_have_owners", &Streams::tensors_have_owners,
-             "a sharded optimizer gives whole tensors to ranks: gradients are all-reduced and weights broadcast by their "
-             "owners, a message for each owner");
-  d.optional("bucket", &Streams::bucket, "size of the buckets that gradients travel in, when backward runs beside them");
+  d.optional(
+      "tensors_have_owners", &Streams::tensors_have_owners,
+      "a sharded optimizer gives whole tensors to ranks: gradients are all-reduced and weights broadcast by their "
+      "owners, a message for each owner");
+  d.optional("bucket", &Streams::bucket,
+             "size of the buckets that gradients travel in, when backward runs beside them");
   d.optional("bucket_per_rank", &Streams::bucket_per_rank,
              "size of a bucket for each data-parallel rank, where that makes more than bucket");
   d.optional("cp_round", &Streams::cp_round,
@@ -152,7 +154,8 @@ void Software::Memory::describe(Description<Memory>& d) {
 void Software::Phases::describe(Description<Phases>& d) {
   d.optional("step_fixed", &Phases::step_fixed, "fixed time of every step");
   d.optional("evaluation_fixed", &Phases::evaluation_fixed, "fixed time of an evaluation");
-  d.optional("evaluation_per_batch", &Phases::evaluation_per_batch, "extra time of each evaluated batch");
+  d.optional("evaluation_per_batch", &Phases::evaluation_per_batch,
+             "work of the host for each evaluated batch, or call of a pipeline, beside its launches");
   d.optional("first_step_extra", &Phases::first_step_extra, "extra time of the first step of a run");
   d.optional("wait_after_first_step", &Phases::wait_after_first_step, "wait after the first step of a run");
   d.optional("loader_start", &Phases::loader_start,

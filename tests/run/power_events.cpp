@@ -298,3 +298,76 @@ TEST_CASE("cap, trip, failure and checkpoint meet: a trip loses the work since t
     CHECK(r.supply_lost_s == Approx(7 - saved_s).epsilon(1e-9));
   }
 }
+
+TEST_CASE("random failures of power, nodes and clocks: runs end, books close, nothing is done twice in time") {
+  for (uint64_t n = 0; n < 400; ++n) {
+    SplitMix64 dice = random_stream(n, "power events");
+    const auto below = [&](double most) { return most * uniform(dice); };
+    const auto one_in = [&](double k) { return uniform(dice) * k < 1; };
+    QuietJob job(2 + static_cast<int>(below(12)), 20 + std::floor(below(200)));
+    job.cluster.power_delivery.rectifier.rating = watts(2000 + below(3000));
+    if (one_in(2))
+      job.cluster.power_delivery.upstream = {
+          stage("PDU", 2, 200e3), stage("UPS", 2, 100e3, one_in(2) ? Redundancy::n_plus_1 : Redundancy::two_n, 4)};
+    if (one_in(2)) {
+      BatteryProfile& battery = job.cluster.power_delivery.battery.emplace();
+      battery.capacity = joules(10e3 + below(1e6));
+      battery.power = watts(20e3);
+      battery.recharge = watts(below(2000));
+    }
+    if (one_in(2)) {
+      job.run.checkpoints.emplace();
+      job.run.checkpoints->interval = seconds(3 + below(30));
+      job.run.checkpoints->size = bytes(1e9);
+      job.run.checkpoints->asynchronous = one_in(2);
+      job.cluster.storage.write_bandwidth = job.cluster.storage.read_bandwidth = bytes_per_second(5e8 + below(2e9));
+    }
+    if (one_in(2)) {
+      job.run.reliability.emplace();
+      job.run.reliability->detect = seconds(below(3));
+      job.run.reliability->reschedule = seconds(below(3));
+      job.run.reliability->repair = seconds(below(60));
+      if (one_in(2)) job.run.reliability->node_mtbf = seconds(job.plan.nodes * (100 + below(300)));
+    }
+    if (one_in(2)) {
+      SlowNode slow;
+      slow.nodes = {static_cast<int>(below(job.plan.nodes))};
+      slow.from = seconds(below(60));
+      slow.to = slow.from + seconds(below(30));
+      slow.gpu_limit = watts(350 + below(300));
+      job.run.slow_nodes = {slow};
+    }
+    for (int k = 0; k < 4; ++k) {
+      if (one_in(3)) job.run.power_failures.push_back(outage(below(120), 0.1 + below(20)));
+      PowerFailure f =
+          shelf(below(120), 1 + static_cast<int>(below(2)), one_in(2) ? OverloadPolicy::shed : OverloadPolicy::trip);
+      if (one_in(2)) f.part = FailedPart::rectifier, f.count = 1 + static_cast<int>(below(7));
+      f.unit = job.plan.nodes > 3 ? static_cast<int>(below(job.plan.nodes / 2)) : 0;
+      if (!one_in(3)) f.lasts = seconds(0.01 + below(40));
+      if (!job.cluster.power_delivery.upstream.empty() && one_in(3)) {
+        f.part = FailedPart::stage, f.stage = "UPS", f.unit = 0, f.count = 1 + static_cast<int>(below(4));
+      }
+      if (one_in(2)) job.run.power_failures.push_back(f);
+    }
+    INFO("case " << n);
+    const SimulatedRun r = job.play(n);
+    CHECK(r.time_s > 0);
+    CHECK(r.time_s < 20000);
+    CHECK((r.stopped || r.steps == job.run.steps));
+    CHECK(r.power_events.size() == job.run.power_failures.size());
+    // Every second is work that counts, is done again, is waited for a checkpoint or for a restart, or is held.
+    if (!r.stopped) CHECK(r.time_s == Approx(r.useful_s + r.checkpoint_s + r.rework_s + r.restart_s).epsilon(0.08));
+    const PowerRun power = job.power(r);
+    const DeliveryRun d = integrate_delivery(job.cluster, power);
+    CHECK(d.grid_j == Approx(d.nodes_j + d.loss_j + d.battery_j).epsilon(1e-9));
+    CHECK(d.nodes_j == Approx(power.nodes_dc_j).epsilon(1e-9));
+    CHECK(power.parts.total() == Approx(power.nodes_dc_j).epsilon(1e-9));
+    CHECK(d.stages[2].loss_j == Approx(power.rectifier_loss_j).epsilon(1e-9).margin(1e-6));
+    for (const NodeGroup& g : r.timeline.groups)
+      for (size_t i = 1; i < g.phases.size(); ++i) {
+        CHECK(g.phases[i].begin_s == g.phases[i - 1].end_s);
+        CHECK(g.phases[i].end_s > g.phases[i].begin_s);
+      }
+    CHECK(job.play(n).time_s == r.time_s);
+  }
+}

@@ -167,9 +167,10 @@ TEST_CASE("measured traces of the reference cluster, through the simulated meter
     int nodes;
     double least;
   };
-  // One node: 0.78 is asked for, the measured phase means themselves give 0.83. Missing: evaluations there draw nearly
-  // as much as training (the model puts a wait of the host into every batch), and dips that last one reading.
-  for (const Row& row : {Row{1, 0.72}, Row{8, 0.87}, Row{64, 0.88}}) {
+  // One node: 0.78 is asked for, 0.7585 seen. Missing are eleven dips that last one reading each, host stalls that fall
+  // when they like: without those readings it is 0.945, with the start and the wait before the first evaluation as
+  // measured 0.785.
+  for (const Row& row : {Row{1, 0.755}, Row{8, 0.92}, Row{64, 0.93}}) {
     const std::string name = std::to_string(row.nodes) + "n_llama2_70b_lora";
     const LoadedScenario scenario = loaded("scenarios/smc-llama2-70b-lora-" + std::to_string(row.nodes) + "n.json", {});
     const Result r = result(scenario);

@@ -36,6 +36,18 @@ std::array<double, 7> components(const NodeParts& parts) {
   return w;
 }
 
+// Of each stage, in the order in which they begin.
+std::vector<std::vector<Piece>> pieces_of(const std::vector<Span>& spans, const StepOutcome& outcome) {
+  std::vector<std::vector<Piece>> pieces(outcome.stage_activity.size());
+  for (const Span& span : spans)
+    if (const auto s = static_cast<size_t>(span.stage);
+        span.stream != Span::Stream::host && s < pieces.size() && span.end_s > span.begin_s)
+      pieces[s].push_back({span.begin_s, std::min(span.end_s, outcome.time_s), doing(span)});
+  for (auto& list : pieces)
+    std::stable_sort(list.begin(), list.end(), [](const Piece& a, const Piece& b) { return a.begin_s < b.begin_s; });
+  return pieces;
+}
+
 double sum_of(const std::array<double, 7>& w) {
   return std::accumulate(w.begin(), w.end(), 0.0);
 }
@@ -78,17 +90,10 @@ StepPower step_power(const NodeType& node, const std::vector<Span>& spans, const
     level[i] = components(node_parts(node, mixes[i], limit, {over_fabric, true}));
 
   const auto stages = static_cast<int>(outcome.stage_activity.size());
-  std::vector<std::vector<Piece>> pieces(static_cast<size_t>(stages));
-  for (const Span& span : spans)
-    if (span.stream != Span::Stream::host && span.stage < stages && span.end_s > span.begin_s)
-      pieces[static_cast<size_t>(span.stage)].push_back(
-          {span.begin_s, std::min(span.end_s, outcome.time_s), doing(span)});
+  const auto pieces = pieces_of(spans, outcome);
   std::vector<double> edges{0, outcome.time_s};
-  for (auto& list : pieces) {
-    // Kernels hide what travels beside them: a piece of work wins over an exchange at the same time.
-    std::stable_sort(list.begin(), list.end(), [](const Piece& a, const Piece& b) { return a.begin_s < b.begin_s; });
+  for (const auto& list : pieces)
     for (const Piece& p : list) edges.insert(edges.end(), {p.begin_s, p.end_s});
-  }
   std::sort(edges.begin(), edges.end());
   edges.erase(std::unique(edges.begin(), edges.end(), [](double a, double b) { return b - a < 1e-9; }), edges.end());
 
@@ -117,7 +122,7 @@ StepPower step_power(const NodeType& node, const std::vector<Span>& spans, const
         n.begins_s = n.next < pieces[s].size() ? pieces[s][n.next].begin_s : outcome.time_s;
         n.ends_s = outcome.time_s;
         n.what = Doing::gap;
-        for (const Piece& p : n.open) {
+        for (const Piece& p : n.open) {  // kernels hide what travels beside them: work wins over an exchange
           if (n.what == Doing::gap || p.what != Doing::exchange) n.what = p.what;
           n.ends_s = std::min(n.ends_s, p.end_s);
         }

@@ -96,6 +96,9 @@ bool recomputes(const Training& training, Module module);
 // layers.
 std::vector<int> layers_of_chunks(int layers, int pp, int vp, int further = 0);
 std::vector<int> layers_of_chunks(const Architecture& network, const Plan& plan);
+// Whether it makes chunks alike, in the one way or the other.
+bool even_chunks(int layers, int chunks, int further = 0);
+int next_token_layers(const Architecture& network);
 
 // A layout names what each chunk holds, chunks separated by |: E embedding, t a layer, m next-token layers, L head and
 // loss, x*n and (..)*n repeat; or the number of layers: "Et*4|(t*4|)*14tmL", "4|4|3". Returns what is wrong with it.
@@ -108,6 +111,3 @@ void check_plan(const Plan& plan, const Architecture& network, const Training& t
                 const ReadContext& at);
 
 }  // namespace tw
-// Whether it makes chunks alike, in the one way or the other.
-bool even_chunks(int layers, int chunks, int further = 0);
-int next_token_layers(const Architecture& network);

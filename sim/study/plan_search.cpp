@@ -52,22 +52,20 @@ void estimate(const Scenario& s, const PlanSearchOptions& o, std::vector<PlanCan
   ChildOptions children;
   children.jobs = o.jobs;
   if (o.progress) children.progress = [&](size_t done, size_t all) { o.progress("estimating", done, all); };
-  const auto answers =
-      in_children((list.size() + chunk - 1) / chunk,
-                  [&](size_t k) {
-                    std::string out;
-                    PlanEstimator estimate_of(fabric, s.placement);
-                    for (size_t i = k * chunk; i < std::min(list.size(), (k + 1) * chunk); ++i) {
-                      const PlanCandidate& c = list[order[i]];
-                      Training training = *s.training;
-                      training.recompute = c.recompute;
-                      const StepEstimate e =
-                          estimate_of({&*s.network, &training, nullptr, &s.cluster, &s.software, &c.plan});
-                      out.append(reinterpret_cast<const char*>(&e), sizeof e);
-                    }
-                    return out;
-                  },
-                  children);
+  const auto answers = in_children(
+      (list.size() + chunk - 1) / chunk,
+      [&](size_t k) {
+        std::string out;
+        PlanEstimator estimate_of(fabric, s.placement);
+        for (size_t i = k * chunk; i < std::min(list.size(), (k + 1) * chunk); ++i) {
+          const PlanCandidate& c = list[order[i]];
+          const Training training = with_candidate(*s.training, c);
+          const StepEstimate e = estimate_of({&*s.network, &training, nullptr, &s.cluster, &s.software, &c.plan});
+          out.append(reinterpret_cast<const char*>(&e), sizeof e);
+        }
+        return out;
+      },
+      children);
   for (size_t i = 0; i < list.size(); ++i) {
     const ChildResult& answer = answers[i / chunk];
     rethrow(answer);
@@ -255,6 +253,11 @@ Maybe objective_value(PlanObjective objective, const Result& r) {
   return {};
 }
 
+Training with_candidate(Training training, const PlanCandidate& c) {
+  training.recompute = c.recompute, training.offload_states = c.offload_states;
+  return training;
+}
+
 std::vector<std::string> overrides_of(const PlanCandidate& c) {
   const Plan& p = c.plan;
   return {fmt::format("/plan/nodes={}", p.nodes), fmt::format("/plan/tp={}", p.tp), fmt::format("/plan/pp={}", p.pp),
@@ -263,7 +266,8 @@ std::vector<std::string> overrides_of(const PlanCandidate& c) {
           "/plan/sharding=" + choice_name(p.sharding),
           // Layout and the tensor parallelism of experts belong to the plan that they were written for.
           p.layout.empty() ? "/plan/layout=null" : "/plan/layout=\"" + p.layout + "\"",
-          fmt::format("/plan/etp={}", p.etp), "/training/recompute=" + choice_name(c.recompute)};
+          fmt::format("/plan/etp={}", p.etp), "/training/recompute=" + choice_name(c.recompute),
+          fmt::format("/training/offload_states={}", c.offload_states)};
 }
 
 PlanSearch search_plans(const LoadedScenario& base, const std::vector<std::string>& overrides,

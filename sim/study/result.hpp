@@ -38,7 +38,7 @@ struct StepResult {
 };
 
 struct MemoryResult {
-  Maybe per_gpu_bytes, capacity_bytes, allocated_bytes, reserved_bytes;
+  Maybe per_gpu_bytes, capacity_bytes, allocated_bytes, reserved_bytes, host_bytes, host_capacity_bytes;
   std::map<std::string, double> parts_bytes;
   static void describe(Outputs<MemoryResult>& d);
 };

@@ -46,6 +46,14 @@ MemoryResult memory_of(const Scenario& s, int& stage) {
   r.per_gpu_bytes = most.memory.total();
   r.parts_bytes = most.memory.parts();
   r.allocated_bytes = most.memory.allocated(), r.reserved_bytes = most.memory.reserved;
+  const NodeType& node = s.cluster.node;
+  if (most.host_bytes > 0) r.host_bytes = most.host_bytes * node.gpus;
+  if (node.host_memory.capacity.value() > 0) r.host_capacity_bytes = node.host_memory.capacity.value();
+  if (r.host_bytes && r.host_capacity_bytes && *r.host_bytes > *r.host_capacity_bytes)
+    throw DoesNotFit(fmt::format(
+        "{}: out of host memory: {:.0f} GiB of {:.0f} GiB on each node, {:.0f} GiB for each of its {} GPUs; less of "
+        "/training/offload_states or offload_layers, or states sharded over more GPUs",
+        s.name, *r.host_bytes / gib, *r.host_capacity_bytes / gib, most.host_bytes / gib, node.gpus));
   if (*r.per_gpu_bytes > *r.capacity_bytes) {
     std::string table;
     for (const auto& [part, size] : r.parts_bytes) table += fmt::format("\n  {:<12} {:8.2f} GiB", part, size / gib);

@@ -13,6 +13,16 @@
 
 namespace tw {
 
+// Memory of a node's processors, where tensors wait that an accelerator has no room for. 0: not known.
+struct HostMemory {
+  Bytes capacity;
+  Bandwidth bandwidth;              // datasheet, of all processors
+  Bandwidth copy_bandwidth;         // payload to or from one accelerator, one direction; 0: as its host_bandwidth
+  double update_efficiency = 0.43;  // share of `bandwidth` at which the processors update optimizer states
+  std::string source;
+  static void describe(Description<HostMemory>& d);
+};
+
 // One compute node.
 struct NodeType {
   Accelerator accelerator;
@@ -21,6 +31,10 @@ struct NodeType {
   int nics = 8;
   Bandwidth nic_bandwidth;  // one direction
   NodePower power;
+  HostMemory host_memory;
+  // Bytes a second that a copy between host memory and one accelerator moves in one direction while all of them copy;
+  // 0: not known.
+  double host_copy_Bps() const;
   static void describe(Description<NodeType>& d);
 };
 

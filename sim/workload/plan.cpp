@@ -218,6 +218,10 @@ void Optimizer::describe(Description<Optimizer>& d) {
   d.optional("gradients", &Optimizer::gradients, "precision in which gradients are kept and exchanged");
 }
 
+std::vector<std::pair<std::string, OffloadUpdate>> Choices<OffloadUpdate>::table() {
+  return {{"host", OffloadUpdate::host}, {"device", OffloadUpdate::device}};
+}
+
 void Training::describe(Description<Training>& d) {
   d.object("training", "How the model is trained.");
   d.optional("precision", &Training::precision, "precision of the linear layers");
@@ -234,8 +238,15 @@ void Training::describe(Description<Training>& d) {
              "time",
              between(1, 100000));
   d.optional("offload_layers", &Training::offload_layers,
-             "layers of a stage whose activations wait in the host's memory; their copies are taken to be hidden",
+             "layers of a stage whose activations wait in the host's memory between forward and backward",
              between(0, 100000));
+  d.optional("offload_states", &Training::offload_states,
+             "share of the optimizer's states that waits in the host's memory", between(0, 1));
+  d.optional("offload_update", &Training::offload_update,
+             "who updates them: the host's processors (gradients go, weights come), or the device (they come and go in "
+             "chunks)");
+  d.optional("offload_overlap", &Training::offload_overlap,
+             "their copies run beside the update of others; false: copies, then the update, then copies");
   d.optional("expert_imbalance", &Training::expert_imbalance,
              "tokens of the rank with the busiest experts over the mean", between(1, 1e3));
 }

@@ -66,11 +66,20 @@ enum class StatePrecision { none, fp8, bf16, fp32 };
 
 // What the optimizer keeps of each trained parameter.
 struct Optimizer {
-  Update update = Update::adamw;                   // AdamW has two moments, Muon one but for tables
-  StatePrecision master = StatePrecision::fp32;    // copy of the weight
-  StatePrecision moments = StatePrecision::fp32;   // each
+  Update update = Update::adamw;                    // AdamW has two moments, Muon one but for tables
+  StatePrecision master = StatePrecision::fp32;     // copy of the weight
+  StatePrecision moments = StatePrecision::fp32;    // each
   StatePrecision gradients = StatePrecision::fp32;  // as they are kept and exchanged
   static void describe(Description<Optimizer>& d);
+};
+
+// Who updates optimizer states that wait in the host's memory: its processors, to whom gradients go and from whom
+// weights come (Megatron-Core's HybridDeviceOptimizer); or the accelerator, to which the states come and from which
+// they go back in chunks (its chunked state offload).
+enum class OffloadUpdate { host, device };
+template <>
+struct Choices<OffloadUpdate> {
+  static std::vector<std::pair<std::string, OffloadUpdate>> table();
 };
 
 struct Training {
@@ -82,6 +91,9 @@ struct Training {
   std::optional<Optimizer> optimizer;  // absent: the release's
   int loss_chunks = 1;                 // head and loss take the tokens in so many parts
   int offload_layers = 0;              // of a stage, whose activations wait in the host's memory
+  double offload_states = 0;           // share of the optimizer's states that waits there
+  OffloadUpdate offload_update = OffloadUpdate::host;
+  bool offload_overlap = true;  // copies run beside the update of other states
   double expert_imbalance = 1;  // rows of the busiest rank's experts over the mean
   static void describe(Description<Training>& d);
 };

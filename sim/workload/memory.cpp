@@ -266,8 +266,11 @@ void Visits::settle(Visit& visit) const {
     const Held what = static_cast<Held>(i);
     if (what == Held::gradients || what == Held::shard_gradients) continue;
     if (splits_) {
-      const double left = up.end[i] + input.all.end[i] + weight.all.end[i];
-      (what == Held::activations ? weight : input).add(what, -left);
+      // Activations wait for the gradients of weights; of the rest that pass frees what it holds itself.
+      const double until = up.end[i] + input.all.end[i], own = weight.all.end[i];
+      const double later = what == Held::activations ? until + own : std::max(0.0, own);
+      input.add(what, later - until - own);
+      weight.add(what, -later);
     } else {
       down.add(what, -(up.end[i] + down.all.end[i]));
     }

@@ -96,7 +96,7 @@ std::pair<size_t, size_t> longest_function(const std::vector<std::string>& lines
 
 TEST_CASE("no file is longer than 400 lines, and no function longer than 80") {
   // Functions that are longer still, to be taken apart: the list may only shrink.
-  const std::set<std::string> longer{"simulate.cpp", "power_run.cpp", "delivery.cpp", "failure.cpp"};
+  const std::set<std::string> longer{"simulate.cpp", "power_run.cpp", "delivery.cpp"};
   for (const auto& entry : fs::recursive_directory_iterator(fs::path(source_folder()) / "sim")) {
     if (!entry.is_regular_file()) continue;
     std::ifstream in(entry.path());

@@ -62,6 +62,8 @@ COLUMNS = {
     "grouped": "gpu,experts,rows_each,n,k,form,seconds,loop_s",
     "permutation": "gpu,op,tokens,hidden,experts,top_k,bytes_read_plus_written,seconds,kernels,host_s",
     "expert_biases": "gpu,op,way,rows,hidden,inner,experts,seconds,kernels,host_s",
+    "rotary_scaled": "gpu,way,tokens,heads,head_dim,seconds,kernels,host_s",
+    "drop_over_capacity": "gpu,way,tokens,experts,top_k,seconds,kernels,host_s",
     "attention_windows": "gpu,batch,heads,seq,head_dim,window,fwd_s,bwd_s",
     "attention_long": "gpu,backend,heads,seq,head_dim,fwd_s,bwd_s",
     "send_recv": "gpu,ranks,case,bytes,seconds,host_s",
@@ -1803,6 +1805,59 @@ def section_expert_biases(ctx):
                         host_s=ctx.attempt(label + " host", host_time, call, 20))
 
 
+def rotary_scaled_pair(batch, heads, dim):
+    """(forward, backward) of rotary positions whose sines and cosines carry a factor, as eager BF16 kernels."""
+    x = rand(4096, batch, heads, dim).requires_grad_()
+    angles = torch.randn(4096, 1, 1, dim, device="cuda")
+
+    def forward():
+        cos, sin = ((f(angles) * 1.35).to(x.dtype) for f in (torch.cos, torch.sin))
+        turned, rest = x[..., :dim], x[..., dim:]
+        one, two = torch.chunk(turned, 2, -1)
+        return torch.cat((turned * cos + torch.cat((-two, one), -1) * sin, rest), -1)
+
+    g = torch.randn_like(forward())
+    out = forward()
+    return forward, lambda: torch.autograd.grad(out, x, g, retain_graph=True)
+
+
+def drop_pair(tokens, experts, top_k):
+    """(forward, backward) of dropping the tokens beyond each expert's capacity, with a factor of 1."""
+    choice, chosen = torch.randn(tokens, experts, device="cuda").topk(top_k, 1)
+    gates = torch.zeros(tokens, experts, device="cuda").scatter(1, chosen, choice.softmax(-1)).requires_grad_()
+
+    def forward():
+        kept = torch.topk(gates, k=-(-tokens * top_k // experts), dim=0, sorted=False)[1]
+        return gates * torch.zeros_like(gates).scatter(0, kept, 1).bool()
+
+    out = forward()
+    g = torch.randn_like(out)
+    return forward, lambda: torch.autograd.grad(out, gates, g, retain_graph=True)
+
+
+def eager_section(ctx, file, columns, shapes, pair):
+    """Rows of eager kernels, forward and backward: device seconds, kernels and the host's time to issue them."""
+    ctx.plan(len(shapes))
+    for shape in shapes:
+        label = file + " " + " x ".join(str(n) for n in shape)
+        if not ctx.item(label):
+            continue
+        for way, call in zip(("forward", "backward"), ctx.attempt(label, pair, *shape) or ()):
+            ctx.row(file, way=way, **columns(*shape), seconds=ctx.attempt(label, ctx.bench, call),
+                    kernels=ctx.attempt(label + " kernels", kernel_count, call), host_s=ctx.attempt(label + " host", host_time, call, 20))
+
+
+def section_rotary_scaled(ctx):
+    eager_section(ctx, "rotary_scaled", lambda b, h, d: {"tokens": 4096 * b, "heads": h, "head_dim": d},
+                  [(1, 8, 64)] if ctx.cfg["quick"] else [(b, h, 64) for b in (1, 4) for h in (8, 64)], rotary_scaled_pair)
+
+
+def section_drop_over_capacity(ctx):
+    eager_section(ctx, "drop_over_capacity", lambda t, e, k: {"tokens": t, "experts": e, "top_k": k},
+                  [(2048, 64, 8)] if ctx.cfg["quick"] else [(4096, 128, 8), (8192, 128, 8), (16384, 128, 8), (4096, 256, 8), (2048, 256, 8)],
+                  drop_pair)
+
+
 def window_pair(batch, heads, seq, dim, window):
     """(forward, backward) of FlashAttention 2 with a causal window of `window` tokens."""
     def make():
@@ -1899,6 +1954,8 @@ SECTIONS = {  # name: (function, runs on one GPU, runs on several, its own NCCL 
     "few_rows": (section_few_rows, True, False, False, ["few_rows"]),
     "experts": (section_experts, True, False, False, ["grouped", "permutation"]),
     "expert_biases": (section_expert_biases, True, False, False, ["expert_biases"]),
+    "rotary_scaled": (section_rotary_scaled, True, False, False, ["rotary_scaled"]),
+    "drop_over_capacity": (section_drop_over_capacity, True, False, False, ["drop_over_capacity"]),
     "attention_windows": (section_attention_windows, True, False, False, ["attention_windows"]),
     "attention_long": (section_attention_long, True, False, False, ["attention_long"]),
     "send_recv": (section_send_recv, False, True, True, ["send_recv"]),

@@ -82,6 +82,19 @@ ChunkProgram::List ChunkProgram::timed(const std::vector<Operation>& operations,
   const Hosts& hosts = in_.cluster->hosts;
   const Accelerator& accelerator = in_.cluster->node.accelerator;
   const bool graphs = pass_ == Pass::training ? software.host.graphs_training : software.host.graphs_evaluation;
+  // A graph replays a whole layer, or a part of it, with one launch.
+  const auto captured = [&](GraphPart part) {
+    const auto& parts = software.host.graph_parts;
+    return graphs || (pass_ == Pass::training && std::find(parts.begin(), parts.end(), part) != parts.end());
+  };
+  // A dispatcher that asks its own kernels for the counts of tokens (DeepEP, HybridEP) waits for them after the
+  // backward products of another micro-batch were issued, if one runs beside (Megatron-Core,
+  // model_chunk_schedule_plan.py): where the router was one launch the device has these to do, where the host issued it
+  // kernel by kernel they come late.
+  const auto hidden = [&](const Operation& o) {
+    return graphs || (software.streams.dispatch_beside && software.streams.dispatcher == Dispatcher::once_a_node &&
+                      captured(o.part));
+  };
   List list;
   for (const Operation& o : operations) {
     TimedOperation t;
@@ -89,7 +102,7 @@ ChunkProgram::List ChunkProgram::timed(const std::vector<Operation>& operations,
     t.exchange = o.exchange;
     t.weight = o.weight_gradient;
     t.launches = o.launches;
-    t.task.stops_host = o.stops_host && !graphs;
+    t.task.stops_host = o.stops_host && !hidden(o);
     const double host = (o.backward ? software.host.backward : 1) / hosts.launch_speed;
     if (o.kind == OperationKind::exchange) {
       const double bytes = o.bytes * (o.exchange == Exchange::ep_all_to_all ? sent_share() : 1);
@@ -118,11 +131,6 @@ ChunkProgram::List ChunkProgram::timed(const std::vector<Operation>& operations,
     }
     list.push_back(t);
   }
-  // A graph replays a whole layer, or a part of it, with one launch.
-  const auto captured = [&](GraphPart part) {
-    const auto& parts = software.host.graph_parts;
-    return graphs || (pass_ == Pass::training && std::find(parts.begin(), parts.end(), part) != parts.end());
-  };
   for (size_t i = 0; i < list.size(); ++i) {
     if (!captured(operations[i].part)) continue;
     const bool first = i == 0 || (!graphs && operations[i - 1].part != operations[i].part);

@@ -52,6 +52,8 @@ void Architecture::describe(Description<Architecture>& d) {
   d.optional("causal", &Architecture::causal, "causal attention does half the score work");
   d.optional("tied_embeddings", &Architecture::tied_embeddings, "the head shares the embedding's weights");
   d.optional("rotary", &Architecture::rotary, "rotary position embedding");
+  d.optional("rotary_scaled", &Architecture::rotary_scaled,
+             "its sines and cosines carry a factor (YaRN), which fused kernels of training frameworks do not know");
   d.optional("biases", &Architecture::biases, "linear layers carry biases");
   d.optional("clamped", &Architecture::clamped, "inputs of the gated activation are clamped");
   d.optional("dropout", &Architecture::dropout, "dropout probability", between(0, 1));

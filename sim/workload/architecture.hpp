@@ -76,6 +76,7 @@ struct Architecture {
   bool causal = true;
   bool tied_embeddings = false;
   bool rotary = true;
+  bool rotary_scaled = false;  // its sines and cosines carry a factor (YaRN)
   bool biases = false;
   bool clamped = false;  // the inputs of gated activations
   double dropout = 0;

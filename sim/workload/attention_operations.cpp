@@ -19,7 +19,8 @@ AttentionShape attention_shape(const Work& w) {
   if (w.kind.mixer == Mixer::window && static_cast<double>(n.window) < sequence) {
     // A tile of 128 queries reads the keys of all its windows (reference/gpu_lab_8/attention_windows.csv).
     constexpr double kTile = 128;
-    shape.key_tokens = std::min(mean_keys(n, w.kind.mixer, sequence, true) + kTile, mean_keys(n, Mixer::attention, sequence, true));
+    shape.key_tokens =
+        std::min(mean_keys(n, w.kind.mixer, sequence, true) + kTile, mean_keys(n, Mixer::attention, sequence, true));
     shape.causal = false;  // the mask is counted in the mean
   }
   return shape;
@@ -64,9 +65,18 @@ void attention_gradient(Builder& b, const Work& w) {
 
 // Rotary positions. Eager PyTorch casts to FP32, multiplies as complex numbers and casts back, and then copies keys and
 // values for every query head (torchtitan, apply_rotary_emb and repeat_kv); in backward it sums these.
-void rotate(Builder& b, const Work& w, const char* name, const char* repeats) {
+// Transformer Engine's fused kernel knows no factor of sines and cosines, so that Megatron-Core runs positions that
+// have one as eager kernels in BF16 (rope_utils.py: mscale); bytes an element from
+// reference/gpu_lab_9/rotary_scaled.csv.
+void rotate(Builder& b, const Work& w, bool backward) {
+  constexpr double kScaledBytes = 31, kScaledBackwardBytes = 33;
   const Sizes& s = w.s;
   if (!w.n.rotary) return;
+  const char* name = backward ? "rotary gradient" : "rotary";
+  const char* repeats = backward ? "sums over heads of keys and values" : "heads of keys and values";
+  if (!b.eager() && w.n.rotary_scaled)
+    return b.bare(name, (backward ? kScaledBackwardBytes : kScaledBytes) * s.tokens * (s.query + s.kv),
+                  backward ? 14 : 24);
   if (!b.eager()) return b.memory(name, 2 * kBf16 * s.tokens * (s.query + s.kv), 2);
   b.memory(name, (2 * kBf16 + 4 * kFp32) * s.tokens * (s.query + s.kv), 6);
   if (s.kv < s.query) b.memory(repeats, kBf16 * s.tokens * 2 * (s.kv + s.query), 2);
@@ -154,7 +164,7 @@ void attention_forward(Builder& b, const Work& w) {
   const bool sp = w.p.sequence_parallel;
   b.norm("norm 1", kBf16 * s.shard * s.hidden * 2);
   project_forward(b, w);
-  rotate(b, w, "rotary", "heads of keys and values");
+  rotate(b, w, false);
   context_before(b, w);
   b.attention("attention", attention_shape(w), fp8_attention(w));
   if (w.p.cp > 1 && w.p.context == ContextExchange::ring)
@@ -179,7 +189,7 @@ void attention_backward(Builder& b, const Work& w) {
   if (w.trained()) b.gemm("projection weight gradient", s.precision, s.hidden, s.output, s.tokens), b.of_weights();
   if (w.targets() >= 2) lora_backward(b, "LoRA projection", w.t, s.tokens, s.output, s.hidden);
   attention_gradient(b, w);
-  rotate(b, w, "rotary gradient", "sums over heads of keys and values");
+  rotate(b, w, true);
   project_backward(b, w);
   b.norm_gradient("norm 1 gradient and residual", kBf16 * s.shard * s.hidden);
 }

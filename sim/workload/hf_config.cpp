@@ -171,7 +171,7 @@ void write_attention(Writer& w, const Config& c, long heads) {
   if (c.has(size)) w.number("head_dim", c.number(size));
   if (c.family == "qwen3" || c.family == "qwen3_moe") w.text("qk_norm", "head");
   if (c.family == "olmo2" || c.family == "olmo3") w.text("qk_norm", "width");
-  if (c.family == "gpt_oss") w.truth("biases"), w.truth("clamped"), w.truth("sinks");
+  if (c.family == "gpt_oss") w.truth("biases"), w.truth("clamped"), w.truth("sinks"), w.truth("rotary_scaled");
   if (c.family == "nemotron_h") w.line("\"rotary\": false");
 }
 

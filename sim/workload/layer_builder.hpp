@@ -127,9 +127,12 @@ class Builder {
   // What is gathered in FP8 was cast before, by the rank that had it, and is transposed afterwards.
   void cast(const char* name, Precision precision, double elements, double transposed) {
     if (!is_scaled(precision)) return;
+    // The scale of NVFP4 is the whole tensor's, whose largest element is sought first (Transformer Engine).
+    const double sought = precision == Precision::nvfp4 ? elements : 0;
     Operation o;
     o.name = name;
-    o.bytes = kBf16 * (elements * software_.kernels.cast_traffic +
+    o.launches = sought > 0 ? 2 : 1;
+    o.bytes = kBf16 * (sought + elements * software_.kernels.cast_traffic +
                        (trained_ ? transposed * software_.kernels.cast_transpose : 0));
     if (o.bytes > 0) push(o);
   }

@@ -78,6 +78,32 @@ TEST_CASE("mixture of experts: active FLOPs only, all experts' parameters") {
   CHECK(exchanged == Approx(2 * 2 * 4096.0 * 2 * 4096));
 }
 
+TEST_CASE("positions with a factor are eager kernels, and NVFP4 seeks a tensor's largest element") {
+  Architecture n = shipped_network("llama3.1-8b");
+  Training t;
+  t.sequence = 4096;
+  const auto of = [&](const char* name) {
+    const auto layer = layer_operations(n, t, Plan{}, Software{});
+    for (const auto& list : {layer.forward, layer.backward})
+      for (const Operation& o : list)
+        if (o.name == name) return o;
+    return Operation{};
+  };
+  const double fused = of("rotary").bytes, gradient = of("rotary gradient").bytes;
+  n.rotary_scaled = true;
+  // Queries of 4,096 and keys of 1,024 channels.
+  CHECK(of("rotary").bytes == Approx(31 * 4096.0 * (4096 + 1024)));
+  CHECK(of("rotary").bytes > 3 * fused);
+  CHECK(of("rotary gradient").bytes > 3 * gradient);
+  CHECK(of("rotary").bare);
+  t.precision = Precision::mxfp8;
+  const Operation mx = of("cast MLP input");
+  t.precision = Precision::nvfp4;
+  const Operation nv = of("cast MLP input");
+  CHECK(nv.bytes - mx.bytes == Approx(2 * 4096.0 * 4096));
+  CHECK(nv.launches == mx.launches + 1);
+}
+
 TEST_CASE("layers of chunks") {
   CHECK(layers_of_chunks(80, 4, 5) == std::vector<int>(20, 4));
   const auto proxy = layers_of_chunks(62, 4, 8);  // 62 + embedding + head divide by 32

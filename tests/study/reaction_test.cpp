@@ -21,6 +21,27 @@ TEST_CASE("tensor parallelism trades kernel time for traffic") {
   CHECK(*tp8.memory.per_gpu_bytes < *tp4.memory.per_gpu_bytes);
 }
 
+TEST_CASE("the wait for counts of tokens costs nothing where the other micro-batch's products are issued before it") {
+  const auto costs = [&](const char* dispatcher, const char* stops) {
+    const std::vector<std::string> set{"/network=models/networks/qwen3-30b-a3b.json",
+                                       "/software=models/software/nemo-experts.json",
+                                       "/plan/nodes=2",
+                                       "/plan/tp=1",
+                                       "/plan/pp=1",
+                                       "/plan/vp=1",
+                                       "/plan/ep=16",
+                                       "/plan/gbs=64",
+                                       "/training/sequence=4096",
+                                       "/software/dispatch_beside=true",
+                                       "/software/graph_parts=[\"attention\", \"router\"]",
+                                       std::string("/software/dispatcher=") + dispatcher,
+                                       std::string("/software/dispatch_stops_host=") + stops};
+    return *result("scenarios/nemo-pretraining.json", set).step.time_s;
+  };
+  CHECK(costs("once_a_node", "true") == costs("once_a_node", "false"));
+  CHECK(costs("all_to_all", "true") > 1.01 * costs("all_to_all", "false"));
+}
+
 TEST_CASE("more nodes at the same batch: a shorter run, more power in all") {
   const Result four = result(k8, {"/plan/nodes=4", "/plan/gbs=8"}), eight = result(k8);
   CHECK(*eight.run.time_to_train_s.mean < *four.run.time_to_train_s.mean);

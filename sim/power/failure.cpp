@@ -367,17 +367,6 @@ std::vector<FailedUnit> Supply::record() const {
   return list;
 }
 
-std::vector<std::pair<std::string, FailedPart>> Choices<FailedPart>::table() {
-  return {{"rectifier", FailedPart::rectifier},
-          {"shelf", FailedPart::shelf},
-          {"stage", FailedPart::stage},
-          {"feed", FailedPart::feed}};
-}
-
-std::vector<std::pair<std::string, OverloadPolicy>> Choices<OverloadPolicy>::table() {
-  return {{"shed", OverloadPolicy::shed}, {"trip", OverloadPolicy::trip}};
-}
-
 void PowerFailure::describe(Description<PowerFailure>& d) {
   d.object("power_failure", "A part of the power delivery that fails during the run.");
   d.optional("part", &PowerFailure::part, "what fails");

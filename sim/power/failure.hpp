@@ -11,18 +11,10 @@
 namespace tw {
 
 enum class FailedPart { rectifier, shelf, stage, feed };
-template <>
-struct Choices<FailedPart> {
-  static std::vector<std::pair<std::string, FailedPart>> table();
-};
 
 // When the load of a bus is beyond what is left: `shed` lowers the board limit of its nodes until it fits, `trip` lets
 // the bus go dark.
 enum class OverloadPolicy { shed, trip };
-template <>
-struct Choices<OverloadPolicy> {
-  static std::vector<std::pair<std::string, OverloadPolicy>> table();
-};
 
 struct PowerFailure {
   FailedPart part = FailedPart::rectifier;

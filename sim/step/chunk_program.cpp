@@ -3,14 +3,13 @@
 #include <algorithm>
 
 #include "hardware/kernels.hpp"
+#include "step/host_copies.hpp"
 #include "workload/memory.hpp"
 #include "workload/pattern.hpp"
 
 namespace tw {
 namespace {
 
-// Dense BF16 peak of the chip on which rates of operations were measured (Operation::rate).
-constexpr double kH100Peak = 989.4e12;
 // A collective's kernel, and the events by which its stream and that of the products wait for each other.
 constexpr double kTracedEvents = 4;
 
@@ -37,7 +36,8 @@ double kernel_time_s(const Operation& o, const Accelerator& a, const Software& s
     }
     case OperationKind::memory: {
       const double floor_s = o.launches * a.graph_floor.value();
-      if (o.rate > 0) return std::max(floor_s, o.bytes / (o.rate * a.peak_bf16.value() / kH100Peak));
+      if (const double rated = software.kernels.rated_peak.value(); o.rate > 0)
+        return std::max(floor_s, o.bytes / (rated > 0 ? o.rate * a.peak_bf16.value() / rated : o.rate));
       const double share =
           o.norm ? a.norm_bandwidth.value() / a.copy_bandwidth.value() : software.kernels.memory_efficiency;
       return std::max(floor_s, memory_time_s(a, o.bytes, share));
@@ -147,7 +147,8 @@ TaskCost ChunkProgram::played(const TaskList& b) const {
   c.cp_s = device.waited_s[static_cast<size_t>(Stream::cp)];
   c.ep_s = device.waited_s[static_cast<size_t>(Stream::ep)];
   c.dp_s = device.waited_s[static_cast<size_t>(Stream::dp)] + device.waited_s[static_cast<size_t>(Stream::dp_outer)];
-  c.gap_s = device.host_wait_s;
+  c.gap_s = device.host_wait_s + device.waited_s[static_cast<size_t>(Stream::to_host)] +
+            device.waited_s[static_cast<size_t>(Stream::from_host)];
   c.host_s = issued.host_end_s;
   if (device.host_end_s >= 0) c.to_host_s = device.host_end_s;
   c.from_host_s = issued.end_s;
@@ -159,8 +160,13 @@ TaskCost ChunkProgram::played(const TaskList& b) const {
   return c;
 }
 
-// Layers without exchanges of data-parallel ranks: one is played and repeated.
+// Layers without exchanges of data-parallel ranks: one is played and repeated, unless copies reach over them.
 TaskCost ChunkProgram::layers(const ChunkShape& shape, bool backward, bool inputs, bool weights) const {
+  if (!host_copies_s(shape).empty()) {
+    ChunkShape alone = shape;
+    alone.gathered = alone.gradients = {};
+    return sharded(alone, backward, inputs, weights);
+  }
   const auto part = [&](const List& operations) {
     if (operations.empty()) return TaskCost{};
     TaskList b = list();
@@ -207,11 +213,14 @@ TaskCost ChunkProgram::sharded(const ChunkShape& shape, bool backward, bool inpu
   const auto gather = [&](size_t l) {
     if (gathers && l < n) gathered[l] = b.beside(Stream::dp, gather_t, l > 1 ? opened[l - 2] : -1, hook_s);
   };
+  HostCopies copies(b, inputs ? host_copies_s(shape) : std::vector<double>(), shape.layers(), backward);
   gather(0);
   for (size_t l = 0; l < n; ++l) {
     gather(l + 1);
+    copies.before(static_cast<int>(l));
     if (gathers) opened[l] = b.copy(out_s, gathered[l]);
     b.add(layer(shape, static_cast<int>(l), backward), inputs, weights);
+    copies.after(static_cast<int>(l));
     if (reduces) {
       // The buffer of the last scatter is taken again: the copy into it waits.
       const int ready = b.copy(in_s, reduced);
@@ -233,9 +242,12 @@ TaskCost ChunkProgram::first_forward(const ChunkShape& shape) const {
   std::vector<int> gathered;
   for (int l = 0; l < shape.layers(); ++l) gathered.push_back(b.beside(Stream::dp, gather_t, -1));
   if (shape.embedding) b.add(embed_);
+  HostCopies copies(b, host_copies_s(shape), shape.layers(), false);
   for (int l = 0; l < shape.layers(); ++l) {
     b.copy(0, gathered[static_cast<size_t>(l)]);
+    copies.before(l);
     b.add(layer(shape, l, false));
+    copies.after(l);
   }
   if (shape.head) b.add(head_);
   return played(b);
@@ -273,7 +285,9 @@ TaskCost ChunkProgram::last(const ChunkShape& shape, bool inputs, std::vector<Bu
     if (waiting >= full) send();
   };
   if (shape.head) b.add(head_back_, inputs), grow(rest / std::max(1, ends));
+  HostCopies copies(b, inputs ? host_copies_s(shape) : std::vector<double>(), shape.layers(), true);
   for (int l = 0; l < shape.layers(); ++l) {
+    copies.before(l);
     for (const TimedOperation& t : layer(shape, l, true)) {
       b.add(t, inputs);
       if (t.parameters > 0) grow(of_layers * t.parameters / parameters);

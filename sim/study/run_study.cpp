@@ -186,16 +186,13 @@ void play_series(PlayedRuns& runs, const RunSeries& series, int workers) {
   const auto begin_of = [&](size_t piece) {
     return 1 + static_cast<int>(static_cast<size_t>(series.runs - 1) * piece / kPieces);
   };
-  ChildOptions children;
-  children.jobs = workers;
-  const auto answers = in_children(
-      kPieces,
-      [&](size_t piece) {
-        PlayedRuns own;
-        play_range(own, series, begin_of(piece), begin_of(piece + 1));
-        return bytes_of(own);
-      },
-      children);
+  const auto answers = in_children(kPieces,
+                                   [&](size_t piece) {
+                                     PlayedRuns own;
+                                     play_range(own, series, begin_of(piece), begin_of(piece + 1));
+                                     return bytes_of(own);
+                                   },
+                                   {workers, 0, {}, {}});
   for (const ChildResult& answer : answers) {
     rethrow(answer);
     add_bytes(runs, answer.value);

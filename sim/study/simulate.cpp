@@ -18,8 +18,8 @@
 #include "step/shape_warnings.hpp"
 #include "study/fitting_plans.hpp"
 #include "study/power_study.hpp"
-#include "study/reference_rows.hpp"
 #include "study/run_study.hpp"
+#include "study/validate.hpp"
 #include "topology/placement.hpp"
 #include "workload/operations.hpp"
 
@@ -46,6 +46,14 @@ MemoryResult memory_of(const Scenario& s, int& stage) {
   r.per_gpu_bytes = most.memory.total();
   r.parts_bytes = most.memory.parts();
   r.allocated_bytes = most.memory.allocated(), r.reserved_bytes = most.memory.reserved;
+  const NodeType& node = s.cluster.node;
+  if (most.host_bytes > 0) r.host_bytes = most.host_bytes * node.gpus;
+  if (node.host_memory.capacity.value() > 0) r.host_capacity_bytes = node.host_memory.capacity.value();
+  if (r.host_bytes && r.host_capacity_bytes && *r.host_bytes > *r.host_capacity_bytes)
+    throw DoesNotFit(fmt::format(
+        "{}: out of host memory: {:.0f} GiB of {:.0f} GiB on each node, {:.0f} GiB for each of its {} GPUs; less of "
+        "/training/offload_states or offload_layers, or states sharded over more GPUs",
+        s.name, *r.host_bytes / gib, *r.host_capacity_bytes / gib, most.host_bytes / gib, node.gpus));
   if (*r.per_gpu_bytes > *r.capacity_bytes) {
     std::string table;
     for (const auto& [part, size] : r.parts_bytes) table += fmt::format("\n  {:<12} {:8.2f} GiB", part, size / gib);
@@ -221,6 +229,16 @@ void warn_about(Result& r, const LoadedScenario& loaded, const PowerRun& power) 
         fmt::format("{} layers do not divide into {} chunks: uneven stages", s.network->layers, s.plan.pp * s.plan.vp));
 }
 
+// The scenario's measured figures beside the predicted ones.
+void fill_reference(Result& result, const Reference& reference) {
+  result.reference.source = reference.source;
+  for (const Measured& m : reference.rows) {
+    ReferenceRow row{m.quantity, m.unit, m.kind, m.value, result_quantity(result, m.quantity), {}};
+    row.error_pct = error_pct(row.predicted, m.value);
+    result.reference.rows.push_back(std::move(row));
+  }
+}
+
 }  // namespace
 
 RunInputs run_inputs(const Scenario& s) {
@@ -327,28 +345,26 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   return r;
 }
 
+Outcome outcome_of(const ChildResult& answer) {
+  Outcome o;
+  if (answer.error.empty()) o.result = from_bytes(answer.value);
+  o.result.error = answer.error;
+  o.exit_code = static_cast<int>(answer.code);
+  return o;
+}
+
 std::vector<Outcome> simulate_all(const std::vector<LoadedScenario>& scenarios, const SimulationOptions& options,
                                   int jobs, double deadline_s, const std::function<void(size_t, size_t)>& progress) {
-  ChildOptions children;
-  children.jobs = jobs;
-  children.deadline_s = deadline_s;
-  children.progress = progress;
-  const auto answers = in_children(
-      scenarios.size(), [&](size_t i) { return to_bytes(simulate(scenarios[i], options)); }, children);
+  const auto answers =
+      in_children(scenarios.size(), [&](size_t i) { return to_bytes(simulate(scenarios[i], options)); },
+                  {jobs, deadline_s, {}, progress});
   std::vector<Outcome> outcomes;
   for (size_t i = 0; i < answers.size(); ++i) {
-    Outcome o;
-    if (answers[i].error.empty()) {
-      o.result = from_bytes(answers[i].value);
-      // Its row says so, and so does the exit code.
-      if (o.result.series_of_runs.finished < o.result.series_of_runs.count)
-        o.exit_code = static_cast<int>(ExitCode::simulation_failed);
-    } else {
+    Outcome& o = outcomes.emplace_back(outcome_of(answers[i]));
+    if (!o.result.error.empty())
       o.result.scenario = scenarios[i].scenario.name;
-      o.result.error = answers[i].error;
-      o.exit_code = static_cast<int>(answers[i].code);
-    }
-    outcomes.push_back(std::move(o));
+    else if (o.result.series_of_runs.finished < o.result.series_of_runs.count)  // its row says so
+      o.exit_code = static_cast<int>(ExitCode::simulation_failed);
   }
   return outcomes;
 }

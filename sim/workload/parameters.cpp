@@ -181,6 +181,10 @@ double state_bytes(const ParameterGroup& g, const Training& t, const Software& s
   return s.memory.optimizer_state_bytes_per_parameter + (second ? bytes_of(t.optimizer->moments) : 0);
 }
 
+double host_gradient_bytes(const Training& t) {
+  return t.offload_update == OffloadUpdate::host ? bytes_of(StatePrecision::fp32) : 0;
+}
+
 double trained_layer_parameters(const Architecture& n, const LayerKind& kind, const Training& t, const Plan& p) {
   if (t.lora) return adapter_parameters(n, kind, *t.lora) / p.tp;
   double sum = 0;

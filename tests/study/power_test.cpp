@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "paths.hpp"
-#include "power/meter.hpp"
+#include "traces.hpp"
 #include "power/telemetry.hpp"
 #include "study/simulated.hpp"
 #include "topology/fabric.hpp"
@@ -176,9 +176,8 @@ TEST_CASE("measured traces of the reference cluster, through the simulated meter
     const Result r = result(scenario);
     const PowerRun power = integrate_power(scenario.scenario.cluster, r.timeline, r.power_options);
     const std::string traces = source_folder() + "/reference/smc_v4.0/traces/" + name;
-    const double correlation = aligned_correlation(
-        MeasuredTrace::load(traces + "_dc.csv"), logged_events(traces + "_events.csv"), timeline_events(r.timeline),
-        [&](double s) { return power.group_dc[0].at(s); }, dc_meter);
+    const double correlation =
+        test::trace_correlation(traces, r.timeline, [&](double s) { return power.group_dc[0].at(s); });
     INFO(row.nodes << " nodes: " << correlation);
     CHECK(correlation >= row.least);
   }

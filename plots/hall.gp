@@ -8,6 +8,9 @@ part = (gantt_high + 0.0) / high
 unit = ARG7 eq "days" ? 86400.0 : 3600.0
 stats ARG6 skip 1 using ($1/unit) nooutput
 end = STATS_max
+# Each step of a filled curve is a polygon: no more of them than twice the pixels. The feed itself is drawn whole.
+thin = ceil(STATS_records / 2200.0)
+line = thin > 1 ? 0.25 : 1
 set xrange [0:end]
 set lmargin 22; set rmargin 3
 set multiplot
@@ -17,7 +20,11 @@ set title ARG5
 set yrange [jobs - 0.3:-0.7]
 set format x ""
 unset grid
-set style fill solid 1 border rgb "#ffffff"
+if (jobs <= 60) {
+  set style fill solid 1 border rgb "#ffffff"
+} else {
+  set style fill solid 1 noborder
+}
 set key tmargin center horizontal maxrows 1 samplen 1.5
 if (jobs <= 60) {
   set ytics scale 0
@@ -48,11 +55,11 @@ set grid y
 set key tmargin center horizontal maxrows 1 samplen 1.5
 set style fill solid 1 noborder
 # Stacked: the whole behind, its parts in front.
-plot ARG6 skip 1 using ($1/unit):(($4+$5+$6+$7+$8)/1e6) with fillsteps linecolor rgb "#5a72b5" title "cooling, building", \
-     '' skip 1 using ($1/unit):(($4+$5+$6+$7)/1e6) with fillsteps linecolor rgb "#f2d9a0" title "losses", \
-     '' skip 1 using ($1/unit):(($4+$5+$7)/1e6) with fillsteps linecolor rgb "#3f9c8c" title "network", \
-     '' skip 1 using ($1/unit):(($4+$5)/1e6) with fillsteps linecolor rgb "#e8b04a" title "idle nodes", \
-     '' skip 1 using ($1/unit):($4/1e6) with fillsteps linecolor rgb "#1f3a5f" title "jobs", \
-     '' skip 1 using ($1/unit):($2/1e6) with steps linestyle 1 title "feed", \
-     '' skip 1 using ($1/unit):(strlen(ARG9) > 0 ? $3/1e6 : 1/0) with steps linecolor rgb "#000000" dashtype 2 linewidth 2 title (strlen(ARG9) > 0 ? "budget" : "")
+plot ARG6 skip 1 every thin using ($1/unit):(($4+$5+$6+$7+$8)/1e6) with fillsteps linecolor rgb "#5a72b5" title "cooling, building", \
+     '' skip 1 every thin using ($1/unit):(($4+$5+$6+$7)/1e6) with fillsteps linecolor rgb "#f2d9a0" title "losses", \
+     '' skip 1 every thin using ($1/unit):(($4+$5+$7)/1e6) with fillsteps linecolor rgb "#3f9c8c" title "network", \
+     '' skip 1 every thin using ($1/unit):(($4+$5)/1e6) with fillsteps linecolor rgb "#e8b04a" title "idle nodes", \
+     '' skip 1 every thin using ($1/unit):($4/1e6) with fillsteps linecolor rgb "#1f3a5f" title "jobs", \
+     '' skip 1 using ($1/unit):($2/1e6) with steps linestyle 1 linewidth line title "feed", \
+     '' skip 1 using ($1/unit):(strlen(ARG9) > 0 ? $3/1e6 : 1/0) with steps linecolor rgb "#000000" dashtype 2 linewidth 2 * line title (strlen(ARG9) > 0 ? "budget" : "")
 unset multiplot

@@ -210,7 +210,9 @@ TEST_CASE("a run that its supply stops is logged as aborted; evaluations beside 
   CHECK(lines.back()["metadata"]["status"] == "success");
 
   // Training for a number of steps reaches no target.
-  REQUIRE(run({"run", "scenarios/mlperf-gpt3.json", "-q", "--mlperf-logs", dir}).code == 0);
+  REQUIRE(
+      run({"run", "scenarios/mlperf-gpt3.json", "-q", "--mlperf-logs", dir, "--set", R"(/run={"steps": 20})"}).code ==
+      0);
   const std::string gpt3 = text_of(dir + "/TrainWatt-simulated/results/64xeos-h100/gpt3/result_0.txt");
   CHECK(holds(gpt3, "\"status\": \"aborted\""));
 }

@@ -56,7 +56,7 @@ class RunReader {
       over_ = true;
       return find(e.line, "mixed_runs", "another run begins here; only the first is read");
     }
-    fingerprint_.add(e.key.data(), e.key.size());
+    fingerprint_.add(e.key);
     fingerprint_.add(e.time_ms);
     compliance_.take(e);
     if (!header(e)) progress(e);
@@ -121,7 +121,11 @@ class RunReader {
   }
 
   void progress(const MllogEvent& e) {
-    const Mark at = mark_of(e);
+    Mark at = mark_of(e);
+    if (at.known() && !(std::abs(at.value) < 1e15)) {
+      find(e.line, "impossible_value", fmt::format("{} stands at {:g}; left out", e.key, at.value));
+      at = {};
+    }
     if (e.key == "init_start") {
       if (init_ms_ == 0) init_ms_ = e.time_ms;
     } else if (e.key == "run_start") {
@@ -371,11 +375,6 @@ class RunReader {
 };
 
 }  // namespace
-
-void Fingerprint::add(const void* data, size_t size) {
-  const auto* bytes = static_cast<const unsigned char*>(data);
-  for (size_t i = 0; i < size; ++i) hash_ = (hash_ ^ bytes[i]) * 1099511628211ULL;
-}
 
 ImportedRun read_run(const std::string& path, const std::string& file, std::vector<LogFinding>& findings) {
   ImportedRun run;

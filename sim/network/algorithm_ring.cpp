@@ -28,7 +28,7 @@ FlowPlan plan(const Group& g, Operation op) {
       ring.flows.push_back({order.back(), to, share, c, domains == 1 ? -1 : g.gate(d, c)});
     }
   const double hops = g.n() - 1;
-  ring.network = domains == 1 ? 0 : turns * std::min<double>(domains, hops);
+  ring.network = domains == 1 ? 0 : turns * std::min<double>(ring.relays ? domains - 1 : domains, hops);
   ring.nvlink = turns * hops - ring.network;
   FlowPlan plan;
   plan.stages.push_back(std::move(ring));

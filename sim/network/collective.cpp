@@ -52,6 +52,8 @@ struct Collectives::Built {
   double nvlink = 0, network = 0;  // messages that follow one another
   double hops = 0;                 // cables of a message between domains: mean, of single messages the longest way
   double reduced = 0;              // ranks of a domain whose switches reduce
+  double channels = 1;             // of a chain that passes a buffer on; seconds for a byte at all its hops, by kind
+  double passed_network = 0, passed_nvlink = 0;
 };
 
 Collectives::Collectives(const Fabric& fabric, CollectiveOptions options)
@@ -121,6 +123,12 @@ Collectives::Built Collectives::build(Operation op, const std::vector<Group>& gr
       for (const Stage& stage : plan.stages) {
         nvlink += stage.nvlink;
         network += stage.network;
+        if (!stage.relays) continue;
+        built.channels = group.channels() * options_.library->channels_per_adapter;
+        if (stage.network > 0)
+          built.passed_network = std::max(built.passed_network, stage.network / group.domain_Bps());
+        built.passed_nvlink =
+            std::max(built.passed_nvlink, stage.nvlink * nvlink_cost(op, group.n()).flow / fabric_.nvlink_Bps);
       }
       built.nvlink = std::max(built.nvlink, nvlink);
       built.network = std::max(built.network, network);
@@ -164,7 +172,8 @@ void Collectives::consider(double bytes, const Built& built, std::vector<Conside
     const auto& c = row_of(rows, protocol);
     if (!c) continue;
     const double latency_s = latency_of(*c, built);
-    all.push_back({built.algorithm->name, protocol, latency_s + bytes * built.slowest / c->efficiency,
+    all.push_back({built.algorithm->name, protocol,
+                   latency_s + relayed_s(*c, built, bytes) + bytes * built.slowest / c->efficiency,
                    latency_s + bytes * built.assumed / c->efficiency, ""});
     any = true;
   }
@@ -176,6 +185,12 @@ double Collectives::latency_of(const ProtocolTuning& c, const Built& built) cons
          built.network * (c.network.value() + built.hops * fabric_.hop_latency_s);
 }
 
+// Along a chain every hop waits for a slot of all channels; the library does not take that into account when it chooses.
+double Collectives::relayed_s(const ProtocolTuning& c, const Built& built, double bytes) const {
+  return std::min(bytes, built.channels * c.network_slot.value()) * built.passed_network / c.efficiency +
+         std::min(bytes, built.channels * c.nvlink_slot.value()) * built.passed_nvlink / c.efficiency;
+}
+
 CollectiveCost Collectives::finished(double bytes, const Built& built, const Considered& chosen) const {
   CollectiveCost cost;
   const ProtocolTuning& c = tuning(built.tuning, chosen.protocol);
@@ -183,7 +198,7 @@ CollectiveCost Collectives::finished(double bytes, const Built& built, const Con
   cost.protocol = chosen.protocol;
   cost.bytes = bytes;
   cost.time_s = chosen.time_s;
-  cost.load.latency_s = latency_of(c, built);
+  cost.load.latency_s = latency_of(c, built) + relayed_s(c, built, bytes);
   cost.load.uses = built.uses;
   for (LinkUse& use : cost.load.uses) use.weight /= c.efficiency;
   if (built.narrow >= 0) cost.bottleneck = fabric_.link_class(built.narrow);

@@ -99,6 +99,7 @@ class Collectives {
   CollectiveCost finished(double bytes, const Built& built, const Considered& chosen) const;
   CollectiveCost chosen(double bytes, const std::vector<Built>& built, CollectiveCost best) const;
   double latency_of(const ProtocolTuning& protocol, const Built& built) const;
+  double relayed_s(const ProtocolTuning& protocol, const Built& built, double bytes) const;
   void add_refusals(const std::vector<Group>& groups, Operation operation, std::vector<Considered>& all) const;
   std::vector<const CollectiveAlgorithm*> candidates(Operation operation, const std::vector<Group>& groups,
                                                      bool measured) const;

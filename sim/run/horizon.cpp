@@ -25,6 +25,16 @@ double evaluation_batches(const RunInputs& in) {
   return std::ceil(in.run->evaluation_samples / ranks);
 }
 
+double target_samples(const RunInputs& in, const SeriesRun& series) {
+  const RunPlan& run = *in.run;
+  const double gbs = in.step.plan->gbs;
+  if (run.convergence)
+    return draw_samples(*run.convergence, gbs, run.first_evaluation_at, run.evaluation_interval, series.seed);
+  if (!run.samples_by_run.empty()) return run.samples_by_run[series.index % run.samples_by_run.size()];
+  if (run.tokens) return std::ceil(*run.tokens / (gbs * static_cast<double>(in.step.training->sequence)) - 1e-9) * gbs;
+  return run.samples.value_or(run.steps.value_or(100) * gbs);
+}
+
 Horizon horizon_of(const RunInputs& in, const RunModel& model, double target_samples) {
   const RunPlan& run = *in.run;
   const Software& software = *in.step.software;

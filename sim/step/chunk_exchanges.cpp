@@ -8,10 +8,6 @@
 namespace tw {
 namespace {
 
-// Large exchanges reach this share of an NVLink domain's line rate (reference/gpu_lab/collectives.csv: 329 to 361 of
-// 450 GB/s).
-constexpr double kReachedShare = 0.78;
-
 // A visit's exchanges of one kind are played in at most so many pieces: short against the visit, few against its
 // layers.
 constexpr size_t kMostPieces = 4;
@@ -61,7 +57,8 @@ double ChunkProgram::beside_s(Exchange what, double bytes, double alone_s) const
   const bool twice =
       what == Exchange::tp_all_reduce || what == Exchange::outer_reduce ||
       (in_.plan->sharding == Sharding::none && (what == Exchange::gradient_reduce || what == Exchange::expert_reduce));
-  const double inside_s = (twice ? 2 : 1) * bytes / (kReachedShare * in_.cluster->node.nvlink.bandwidth.value());
+  const NvlinkDomain& domain = in_.cluster->node.nvlink;
+  const double inside_s = (twice ? 2 : 1) * bytes / (domain.reached_share * domain.bandwidth.value());
   return std::max(alone_s, in_.software->streams.exchange_beside_kernel * std::min(alone_s, inside_s));
 }
 

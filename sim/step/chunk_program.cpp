@@ -10,8 +10,6 @@
 namespace tw {
 namespace {
 
-// Dense BF16 peak of the chip on which rates of operations were measured (Operation::rate).
-constexpr double kH100Peak = 989.4e12;
 // A collective's kernel, and the events by which its stream and that of the products wait for each other.
 constexpr double kTracedEvents = 4;
 
@@ -38,7 +36,8 @@ double kernel_time_s(const Operation& o, const Accelerator& a, const Software& s
     }
     case OperationKind::memory: {
       const double floor_s = o.launches * a.graph_floor.value();
-      if (o.rate > 0) return std::max(floor_s, o.bytes / (o.rate * a.peak_bf16.value() / kH100Peak));
+      if (const double rated = software.kernels.rated_peak.value(); o.rate > 0)
+        return std::max(floor_s, o.bytes / (rated > 0 ? o.rate * a.peak_bf16.value() / rated : o.rate));
       const double share =
           o.norm ? a.norm_bandwidth.value() / a.copy_bandwidth.value() : software.kernels.memory_efficiency;
       return std::max(floor_s, memory_time_s(a, o.bytes, share));
@@ -278,12 +277,9 @@ TaskCost ChunkProgram::last(const ChunkShape& shape, bool inputs, std::vector<Bu
     buckets.push_back({1, bytes, 1});
     waiting = 0;
   };
-  double full =
-      s.streams.gradients_beside_backward
-          ? std::max(s.streams.bucket.value(), s.streams.bucket_per_rank.value() * in_.plan->dp * in_.plan->cp)
-          : shape.gradients.total();
-  if (in_.plan->sharding != Sharding::none && s.streams.tensors_have_owners)
-    full = std::min(full, shape.gradients.total() * in_.plan->vp / in_.plan->sharded_over());
+  const double full = s.streams.gradients_beside_backward
+                          ? std::max(s.streams.bucket.value(), s.streams.bucket_per_rank.value() * in_.plan->dp * in_.plan->cp)
+                          : shape.gradients.total();
   const auto grow = [&](double bytes) {
     waiting += bytes;
     if (waiting >= full) send();

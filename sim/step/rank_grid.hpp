@@ -72,6 +72,8 @@ class RankGrid {
   std::vector<std::vector<network::Rank>> gradient_groups(int stage) const {
     return cut(stage, plan_.sharded_over(), 1);
   }
+  // All that hold the same parameters before states are shared.
+  std::vector<std::vector<network::Rank>> replica_groups(int stage) const { return cut(stage, plan_.dp * plan_.cp, 1); }
   // The ranks of the shard groups that hold the same piece.
   std::vector<std::vector<network::Rank>> piece_groups(int stage) const {
     return cut(stage, plan_.dp * plan_.cp / plan_.sharded_over(), plan_.sharded_over());

@@ -63,6 +63,8 @@ Groups groups_of_worker(const RankGrid& grid, const Plan& plan, Among among, int
       return grid.gradient_groups(stage);
     case Among::outer:
       return grid.piece_groups(stage);
+    case Among::replicas:
+      return grid.replica_groups(stage);
     default:
       return grid.expert_gradient_groups(stage);
   }
@@ -102,7 +104,7 @@ void press(const Fabric& fabric, const network::LoadClass& load, Pressure& on) {
 
 }  // namespace
 
-Among among(Exchange what) {
+Among among(Exchange what, const Sharing& sharing) {
   switch (what) {
     case Exchange::cp_exchange:
     case Exchange::cp_all_gather:
@@ -116,8 +118,9 @@ Among among(Exchange what) {
     case Exchange::expert_tp_reduce:
       return Among::expert_tp;
     case Exchange::weight_gather:
-    case Exchange::gradient_reduce:
       return Among::dp;
+    case Exchange::gradient_reduce:
+      return sharing.owners ? Among::replicas : Among::dp;
     case Exchange::outer_reduce:
       return Among::outer;
     case Exchange::expert_gather:
@@ -179,7 +182,7 @@ void add_visit_exchanges(StepNetwork& net, const StepInputs& in, const Fabric& f
   };
   std::map<std::pair<Stream, int>, Pressure> queues;  // what one stream of one worker sends, it sends in turn
   for (const Exchange what : exchanges_of(in)) {
-    const Among group = among(what);
+    const Among group = among(what, sharing);
     if (!outside[static_cast<size_t>(group)]) continue;
     Candidate c{what, {}, 1};
     for (int s = 0; s < plan.pp; ++s)

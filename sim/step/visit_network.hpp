@@ -14,13 +14,13 @@ struct Sharing {
   using O = network::Operation;
   bool sharded = false, owners = false;
   double owned_bytes = 0;  // of weights, that a rank broadcasts
-  network::Operation reduce() const { return !sharded ? O::all_reduce : owners ? O::broadcast : O::reduce_scatter; }
+  network::Operation reduce() const { return sharded && !owners ? O::reduce_scatter : O::all_reduce; }
   network::Operation gather() const { return owners ? O::broadcast : O::all_gather; }
 };
 
 // Who takes part in an exchange inside a layer, and the collective that it is.
-enum class Among { tp, cp, ep, expert_tp, dp, outer, expert_dp, count_ };
-Among among(Exchange what);
+enum class Among { tp, cp, ep, expert_tp, dp, outer, expert_dp, replicas, count_ };
+Among among(Exchange what, const Sharing& sharing);
 network::Operation operation_of(Exchange what, const Sharing& sharing);
 
 // Adds classes of the exchanges inside visits that leave an NVLink domain and whose links cannot carry all that may be

@@ -14,10 +14,6 @@
 namespace tw {
 
 enum class PlanObjective { time, energy, cost, carbon };
-template <>
-struct Choices<PlanObjective> {
-  static std::vector<std::pair<std::string, PlanObjective>> table();
-};
 // Seconds to train, joules and kg CO2e of the facility, USD for its energy; nothing where it does not apply.
 Maybe objective_value(PlanObjective objective, const Result& result);
 

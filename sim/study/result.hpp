@@ -221,6 +221,8 @@ Maybe result_quantity(const Result& result, const std::string& quantity, const s
 // The names that measurements go by, with their units; the unit of any quantity, none when there is no such number.
 const std::vector<std::pair<std::string, std::string>>& quantity_units();
 std::optional<std::string> quantity_unit(const std::string& quantity);
+// "dc_mlperf_j" -> "energy at DC, MLPerf window"; of no known name with its underscores as blanks.
+std::string quantity_words(const std::string& quantity);
 
 // Inconsistencies of a published reference that a reader has to know, such as a carbon figure that does not follow from
 // the site's own factor.

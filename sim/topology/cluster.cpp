@@ -6,28 +6,6 @@
 
 namespace tw {
 
-std::vector<std::pair<std::string, NicWiring>> Choices<NicWiring>::table() {
-  return {{"halves", NicWiring::halves},
-          {"rails", NicWiring::rails},
-          {"rail_blocks", NicWiring::rail_blocks},
-          {"all", NicWiring::all}};
-}
-
-std::vector<std::pair<std::string, RoutingPolicy>> Choices<RoutingPolicy>::table() {
-  return {{"adaptive", RoutingPolicy::adaptive}, {"ecmp", RoutingPolicy::ecmp}};
-}
-
-std::vector<std::pair<std::string, SpineGrouping>> Choices<SpineGrouping>::table() {
-  return {{"units", SpineGrouping::units}, {"rails", SpineGrouping::rails}};
-}
-
-std::vector<std::pair<std::string, NetworkRule>> Choices<NetworkRule>::table() {
-  return {{"as_published", NetworkRule::as_published},
-          {"as_stated", NetworkRule::as_stated},
-          {"whole_switches", NetworkRule::whole_switches},
-          {"by_load", NetworkRule::by_load}};
-}
-
 void NodeType::describe(Description<NodeType>& d) {
   d.object("node", "A compute node: accelerators, the links between them, NICs and power levels.");
   d.required("accelerator", &NodeType::accelerator, "accelerator profile");
@@ -76,6 +54,7 @@ void HostNoise::describe(Description<HostNoise>& d) {
   d.optional("device_sigma", &HostNoise::device_sigma, "the same for one second of device work", between(0, 10));
   d.optional("stalls_per_hour", &HostNoise::stalls_per_hour, "rare stalls per node and hour", between(0, 1e6));
   d.optional("stall_mean", &HostNoise::stall_mean, "mean length of a stall (exponentially distributed)");
+  d.optional("correlation", &HostNoise::correlation, "time within which a slow clock stays slow", above(0));
   d.optional("source", &HostNoise::source, "where the numbers come from");
 }
 

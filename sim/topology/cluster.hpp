@@ -52,6 +52,7 @@ struct HostNoise {
   double device_sigma = 0;  // the same of one second of device work
   double stalls_per_hour = 0;
   Time stall_mean;
+  Time correlation = seconds(0.25);  // a forward or backward pass of the jobs that noise was fitted on
   std::string source;
   static void describe(Description<HostNoise>& d);
 };
@@ -82,33 +83,17 @@ enum class NicWiring {
   rail_blocks,  // several leaves a rail: NIC k to the leaves of rail k, which split the unit's nodes evenly
   all           // every NIC to the one leaf of its unit, filled in order
 };
-template <>
-struct Choices<NicWiring> {
-  static std::vector<std::pair<std::string, NicWiring>> table();
-};
 
 enum class RoutingPolicy { adaptive, ecmp };
-template <>
-struct Choices<RoutingPolicy> {
-  static std::vector<std::pair<std::string, RoutingPolicy>> table();
-};
 
 // Which leaves share a group of spines in a fat tree of three levels.
 enum class SpineGrouping {
   units,  // consecutive units: a pod
   rails   // leaves of the same rail in all units: rail-optimized to the top
 };
-template <>
-struct Choices<SpineGrouping> {
-  static std::vector<std::pair<std::string, SpineGrouping>> table();
-};
 
 // How the switches' power is apportioned to jobs; power/network_rule.hpp says what each means.
 enum class NetworkRule { as_published, as_stated, whole_switches, by_load };
-template <>
-struct Choices<NetworkRule> {
-  static std::vector<std::pair<std::string, NetworkRule>> table();
-};
 
 // A switch and a bundle of cables of an explicit graph (kind "graph").
 struct ExplicitSwitch {

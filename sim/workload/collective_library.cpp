@@ -12,6 +12,10 @@ void ProtocolTuning::describe(Description<ProtocolTuning>& d) {
   d.optional("network", &ProtocolTuning::network, "of a message between nodes, beside the fabric's own latency");
   d.optional("per_rank", &ProtocolTuning::per_rank,
              "once a call for each rank of a domain: its part of the buffer in turn");
+  d.optional("network_slot", &ProtocolTuning::network_slot,
+             "payload of a channel that goes from node to node as a whole; a chain that passes it on waits for it at "
+             "every node; 0: it does not");
+  d.optional("nvlink_slot", &ProtocolTuning::nvlink_slot, "the same from rank to rank inside an NVLink domain");
   d.optional("efficiency", &ProtocolTuning::efficiency, "payload over what is sent", Range{0, 1, true});
 }
 
@@ -37,6 +41,8 @@ void CollectiveLibrary::describe(Description<CollectiveLibrary>& d) {
              "reached share of NVLink's line rate where its switches reduce and multicast", Range{0, 1, true});
   d.optional("queue_pairs", &CollectiveLibrary::queue_pairs,
              "flows that a connection between nodes is hashed as where switches hash (ECMP)", between(1, 64));
+  d.optional("channels_per_adapter", &CollectiveLibrary::channels_per_adapter,
+             "channels, with slots of their own, that share a node's adapter", between(1, 64));
   d.optional("source", &CollectiveLibrary::source, "where the numbers come from");
 }
 

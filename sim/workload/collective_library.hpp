@@ -15,6 +15,8 @@ namespace tw {
 struct ProtocolTuning {
   Time base, nvlink, network;
   Time per_rank;  // of each rank of a domain whose part the switches reduce
+  // What a channel passes on at a time, once it is there as a whole; 0: line by line.
+  Bytes network_slot, nvlink_slot;
   double efficiency = 1;
   static void describe(Description<ProtocolTuning>& d);
 };
@@ -31,6 +33,7 @@ struct CollectiveLibrary {
   std::map<std::string, AlgorithmTuning> algorithms;
   double nvls_efficiency = 1;
   int queue_pairs = 1;
+  int channels_per_adapter = 1;  // each with slots of its own
   std::string source;
   static void describe(Description<CollectiveLibrary>& d);
 };

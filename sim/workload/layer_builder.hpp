@@ -102,7 +102,7 @@ class Builder {
   // The last operation reads and writes parts of rows, at the rate of norms.
   void of_halves() { out_.back().norm = true; }
   // The last memory operation goes at a rate of its own (Operation::rate).
-  void at_rate(double bytes_per_s) { out_.back().rate = bytes_per_s; }
+  void at_rate(Bandwidth rate) { out_.back().rate = rate.value(); }
   // A norm. Eager kernels reach the measured bandwidth of norms only, backward less (reference/gpu_lab/memory_ops.csv).
   void norm(const char* name, double bytes, int launches = 1) {
     memory(name, bytes, launches);

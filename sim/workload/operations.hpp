@@ -54,7 +54,8 @@ struct Operation {
   bool stops_host = false;           // the host waits for it
   bool bare = false;  // memory: kernels of one module, issued one after the other (Software::Host::per_kernel)
   bool norm = false;  // memory: runs at the bandwidth of norms, not of copies
-  double rate = 0;    // memory: bytes a second whatever the memory gives, on a chip of the H100's peak; 0: its bandwidth
+  double rate =
+      0;  // memory: bytes a second whatever the memory gives (Software::Kernels::rated_peak); 0: its bandwidth
 };
 
 struct LayerOperations {

@@ -172,28 +172,6 @@ std::vector<std::pair<std::string, Schedule>> Choices<Schedule>::table() {
           {"dualpipe", Schedule::dualpipe}};
 }
 
-std::vector<std::pair<std::string, Recompute>> Choices<Recompute>::table() {
-  return {{"none", Recompute::none},
-          {"selective", Recompute::selective},
-          {"alternate", Recompute::alternate},
-          {"full", Recompute::full}};
-}
-
-std::vector<std::pair<std::string, Module>> Choices<Module>::table() {
-  return {{"attention", Module::attention},   {"norms", Module::norms},
-          {"activation", Module::activation}, {"mlp", Module::mlp},
-          {"experts", Module::experts},       {"mla_up", Module::mla_up}};
-}
-
-std::vector<std::pair<std::string, ContextExchange>> Choices<ContextExchange>::table() {
-  return {
-      {"ring", ContextExchange::ring}, {"all_gather", ContextExchange::all_gather}, {"heads", ContextExchange::heads}};
-}
-
-std::vector<std::pair<std::string, Sharding>> Choices<Sharding>::table() {
-  return {{"none", Sharding::none}, {"zero1", Sharding::zero1}, {"zero2", Sharding::zero2}, {"zero3", Sharding::zero3}};
-}
-
 void Plan::describe(Description<Plan>& d) {
   d.object("plan", "The parallel plan.");
   d.required("nodes", &Plan::nodes, "nodes that train", between(1, 1e6));
@@ -230,17 +208,6 @@ void Lora::describe(Description<Lora>& d) {
   d.optional("targets", &Lora::targets, "adapted linear layers of a layer, in the order QKV, projection, MLP",
              between(1, 4));
   d.optional("dropout", &Lora::dropout, "dropout probability on the adapters' input", between(0, 1));
-}
-
-std::vector<std::pair<std::string, Update>> Choices<Update>::table() {
-  return {{"adamw", Update::adamw}, {"muon", Update::muon}};
-}
-
-std::vector<std::pair<std::string, StatePrecision>> Choices<StatePrecision>::table() {
-  return {{"none", StatePrecision::none},
-          {"fp8", StatePrecision::fp8},
-          {"bf16", StatePrecision::bf16},
-          {"fp32", StatePrecision::fp32}};
 }
 
 void Optimizer::describe(Description<Optimizer>& d) {

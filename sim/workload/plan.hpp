@@ -21,31 +21,15 @@ struct Choices<Schedule> {
 // How backward gets what forward did not keep: named modules, all but every other product (PyTorch's selective
 // checkpoints, as torchtitan sets them), or whole layers.
 enum class Recompute { none, selective, alternate, full };
-template <>
-struct Choices<Recompute> {
-  static std::vector<std::pair<std::string, Recompute>> table();
-};
 
 // Parts of a layer that are computed again; without a list attention alone.
 enum class Module { attention, norms, activation, mlp, experts, mla_up };
-template <>
-struct Choices<Module> {
-  static std::vector<std::pair<std::string, Module>> table();
-};
 
 // How the ranks of a context-parallel group bring queries and keys together.
 enum class ContextExchange { ring, all_gather, heads };
-template <>
-struct Choices<ContextExchange> {
-  static std::vector<std::pair<std::string, ContextExchange>> table();
-};
 
 // How optimizer states, gradients and weights are sharded over data-parallel ranks.
 enum class Sharding { none, zero1, zero2, zero3 };
-template <>
-struct Choices<Sharding> {
-  static std::vector<std::pair<std::string, Sharding>> table();
-};
 
 struct Plan {
   int nodes = 1;
@@ -77,16 +61,8 @@ struct Lora {
 };
 
 enum class Update { adamw, muon };
-template <>
-struct Choices<Update> {
-  static std::vector<std::pair<std::string, Update>> table();
-};
 
 enum class StatePrecision { none, fp8, bf16, fp32 };
-template <>
-struct Choices<StatePrecision> {
-  static std::vector<std::pair<std::string, StatePrecision>> table();
-};
 
 // What the optimizer keeps of each trained parameter.
 struct Optimizer {

@@ -4,21 +4,6 @@
 
 namespace tw {
 
-std::vector<std::pair<std::string, Loss>> Choices<Loss>::table() {
-  return {{"eager", Loss::eager}, {"fp32", Loss::fp32}, {"in_place", Loss::in_place}};
-}
-
-std::vector<std::pair<std::string, GraphPart>> Choices<GraphPart>::table() {
-  return {{"attention", GraphPart::attention},
-          {"mamba", GraphPart::mamba},
-          {"router", GraphPart::router},
-          {"feed", GraphPart::feed}};
-}
-
-std::vector<std::pair<std::string, Dispatcher>> Choices<Dispatcher>::table() {
-  return {{"all_to_all", Dispatcher::all_to_all}, {"once_a_node", Dispatcher::once_a_node}};
-}
-
 void Software::Host::describe(Description<Host>& d) {
   d.optional("host_per_operation", &Host::per_operation, "host time to issue one kernel");
   d.optional("host_per_kernel", &Host::per_kernel,
@@ -57,9 +42,10 @@ void Software::Streams::describe(Description<Streams>& d) {
              "buckets of gradients leave while backward runs; else after it");
   d.optional("gather_beside_forward", &Streams::gather_beside_forward,
              "weights of a sharded optimizer arrive beside the next forward; else after the update");
-  d.optional("tensors_have_owners", &Streams::tensors_have_owners,
-             "a sharded optimizer gives whole tensors to ranks: gradients are reduced to their owner and weights "
-             "broadcast by it, a message for each rank");
+  d.optional(
+      "tensors_have_owners", &Streams::tensors_have_owners,
+      "a sharded optimizer gives whole tensors to ranks: gradients are all-reduced and weights broadcast by their "
+      "owners, a message for each owner");
   d.optional("bucket", &Streams::bucket,
              "size of the buckets that gradients travel in, when backward runs beside them");
   d.optional("bucket_per_rank", &Streams::bucket_per_rank,
@@ -112,6 +98,17 @@ void Software::Kernels::describe(Description<Kernels>& d) {
              between(0.01, 2));
   d.optional("eager_elementwise", &Kernels::eager_elementwise,
              "norms, activations and additions run as kernels of their own, nothing is fused");
+  d.optional("scatter_add", &Kernels::scatter_add,
+             "eager kernels: rate of adding rows to those of their tokens, on a chip of rated_peak; 0: as the memory");
+  d.optional("scale_rows", &Kernels::scale_rows, "the same of scaling rows by the gates of their experts");
+  d.optional("rated_peak", &Kernels::rated_peak,
+             "dense BF16 peak of the chip that scatter_add and scale_rows were measured on: others go in proportion; 0: they "
+             "hold for any");
+  d.optional(
+      "scan_keys", &Kernels::scan_keys,
+      "keys of attention that take as long as a Mamba-2 scan for each token that a token meets: half a chunk, and "
+      "its states twice",
+      above(0));
   d.optional("norm_backward_speed", &Kernels::norm_backward_speed,
              "eager kernels: bandwidth of a norm's backward over that of its forward", between(0.01, 10));
   d.optional("optimizer_efficiency", &Kernels::optimizer_efficiency,
@@ -157,7 +154,8 @@ void Software::Memory::describe(Description<Memory>& d) {
 void Software::Phases::describe(Description<Phases>& d) {
   d.optional("step_fixed", &Phases::step_fixed, "fixed time of every step");
   d.optional("evaluation_fixed", &Phases::evaluation_fixed, "fixed time of an evaluation");
-  d.optional("evaluation_per_batch", &Phases::evaluation_per_batch, "extra time of each evaluated batch");
+  d.optional("evaluation_per_batch", &Phases::evaluation_per_batch,
+             "work of the host for each evaluated batch, or call of a pipeline, beside its launches");
   d.optional("first_step_extra", &Phases::first_step_extra, "extra time of the first step of a run");
   d.optional("wait_after_first_step", &Phases::wait_after_first_step, "wait after the first step of a run");
   d.optional("loader_start", &Phases::loader_start,

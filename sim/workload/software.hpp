@@ -12,25 +12,13 @@ namespace tw {
 // How a release makes the loss of its logits: eager kernels with FP32 copies; FP32 in the place of the logits; or one
 // kernel that leaves the gradients in the place of BF16 logits.
 enum class Loss { eager, fp32, in_place };
-template <>
-struct Choices<Loss> {
-  static std::vector<std::pair<std::string, Loss>> table();
-};
 
 // A part of a layer that a CUDA graph may hold.
 enum class GraphPart { attention, mamba, router, feed };
-template <>
-struct Choices<GraphPart> {
-  static std::vector<std::pair<std::string, GraphPart>> table();
-};
 
 // How tokens come to their experts: a copy for every expert chosen, or one for every node (inside an NVLink domain:
 // every rank) that holds some of them, copied on there (DeepEP, HybridEP).
 enum class Dispatcher { all_to_all, once_a_node };
-template <>
-struct Choices<Dispatcher> {
-  static std::vector<std::pair<std::string, Dispatcher>> table();
-};
 
 struct Software {
   std::string name;
@@ -90,6 +78,16 @@ struct Software {
     double memory_efficiency = 0.85;    // of fused memory-bound kernels, against the copy plateau
     double traffic_fused = 0.8;         // share of the counted traffic that is left after fusion and caching
     bool eager_elementwise = false;     // norms, activations, additions run as kernels of their own, nothing fused
+    // Rates of PyTorch's scatter-add of BF16 rows (index_add, atomics) and of its scaling of rows by their gates, on a
+    // chip of rated_peak (dense BF16), others in proportion; 0: as fast as the memory.
+    Bandwidth scatter_add, scale_rows;
+    FlopRate rated_peak;
+    // The scan of a Mamba-2 mixer takes what attention takes over so many keys for each token that a token meets: its
+    // kernels, many small products over chunks, take what FlashAttention 2 takes over about 2,700 tokens before each,
+    // with 64 states in chunks of 256 (Dao and Gu 2024, arXiv 2405.21060, figure 10: equal at 2 to 3 thousand, six
+    // times faster at 16 thousand), and FlashAttention 2 takes 1 / 0.565 of the kernel that attention is measured with
+    // (reference/gpu_lab_4/attention_long.csv). A token meets half its chunk, and its states on the way in and out.
+    double scan_keys = 2700 / 2.0 / 0.565 / (256 / 2 + 2 * 64);
     double norm_backward_speed = 0.64;  // eager: bandwidth of a norm's backward over that of its forward
     double gradient_copy_passes = 0;    // bucket copies and scaling around an all-reduce of gradients
     double gather_copy_passes = 0;      // copies out of gather buffers and into reduce-scatter buffers

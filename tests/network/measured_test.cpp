@@ -79,6 +79,26 @@ TEST_CASE("an all-to-all pays a message to every rank") {
   CHECK(c.load.latency_s < 100 * few.load.latency_s);
 }
 
+TEST_CASE("a chain waits at every node for what a channel passes on at a time") {
+  // One accelerator and one adapter of 50 GB/s a node, two channels: 2 x 512 KiB at a time with Simple.
+  CollectiveOptions o;
+  o.algorithm = "ring";
+  o.protocol = Protocol::simple;
+  const auto by_hand = [](int ranks, double bytes) {
+    return 8.4e-6 + (ranks - 1) * (12.8e-6 + 2 * 0.6e-6 + std::min(bytes, 1048576.0) / 50e9) + bytes / 50e9;
+  };
+  for (const int ranks : {2, 16, 64})
+    for (const double bytes : {1e4, 14e6, 1e9})
+      CHECK(cost_of(flat_cluster(ranks), Operation::broadcast, ranks, bytes, o).time_s ==
+            Approx(by_hand(ranks, bytes)).epsilon(1e-9));
+  // A library that passes lines on as they come has the latencies alone.
+  CollectiveLibrary lines = default_library();
+  lines.algorithms["ring"].simple->network_slot = bytes(0);
+  o.library = &lines;
+  CHECK(cost_of(flat_cluster(64), Operation::broadcast, 64, 1e9, o).time_s ==
+        Approx(by_hand(64, 1e9) - 63 * 1048576 / 50e9).epsilon(1e-9));
+}
+
 TEST_CASE("large buffers take trees on two nodes and rings on three, as NCCL does, and the choice is explained") {
   CollectiveOptions o;
   o.explain = true;

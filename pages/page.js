@@ -48,9 +48,13 @@ document.querySelectorAll("figure").forEach(function (figure) {
   var curves = [];
   svg.querySelectorAll("g.plot").forEach(function (g) {
     var text = g.querySelector("text"), shapes = g.querySelectorAll("path, polygon, use, rect, circle");
-    if (text && shapes.length) curves.push({ g: g, name: text.textContent.trim(), shapes: shapes });
+    if (shapes.length) curves.push({ g: g, name: text ? text.textContent.trim() : "", shapes: shapes });
   });
-  if (curves.length > 1) {
+  // What has no name among others that have is a guide; alone it is the value.
+  var named = curves.filter(function (c) { return c.name; });
+  if (named.length) curves = named;
+  else curves.forEach(function (c) { c.name = "value"; });
+  if (named.length > 1) {
     var row = document.createElement("div");
     row.className = "switches";
     row.setAttribute("role", "group");

@@ -45,13 +45,16 @@ document.querySelectorAll("th").forEach(function (head) {
 document.querySelectorAll("figure").forEach(function (figure) {
   var svg = figure.querySelector(".drawing svg");
   if (!svg) return;
-  var axes = (svg.getAttribute("data-axes") || "").split(/\s+/).map(Number);
   var curves = [];
   svg.querySelectorAll("g.plot").forEach(function (g) {
     var text = g.querySelector("text"), shapes = g.querySelectorAll("path, polygon, use, rect, circle");
-    if (text && shapes.length) curves.push({ g: g, name: text.textContent.trim(), shapes: shapes });
+    if (shapes.length) curves.push({ g: g, name: text ? text.textContent.trim() : "", shapes: shapes });
   });
-  if (curves.length > 1) {
+  // What has no name among others that have is a guide; alone it is the value.
+  var named = curves.filter(function (c) { return c.name; });
+  if (named.length) curves = named;
+  else curves.forEach(function (c) { c.name = "value"; });
+  if (named.length > 1) {
     var row = document.createElement("div");
     row.className = "switches";
     row.setAttribute("role", "group");
@@ -69,14 +72,25 @@ document.querySelectorAll("figure").forEach(function (figure) {
     });
     figure.insertBefore(row, figure.querySelector("figcaption"));
   }
-  if (axes.length < 10 || axes.slice(0, 10).some(isNaN) || axes[10] > 1 || !curves.length) return;
-  var x = { from: axes[0], to: axes[1], low: axes[2], high: axes[3], log: axes[4] > 0 };
-  var y = { from: axes[5], to: axes[6], low: axes[7], high: axes[8], log: axes[9] > 0 };
+  // Of each frame of the figure: ends of x and y in pixels and values, whether they are logarithmic, and what x or y
+  // names (1: x, 2: nothing is to be read off, 3: y, whose rows are boxes, 4: the same without labels).
+  var frames = (svg.getAttribute("data-axes") || "").split(";").map(function (text) {
+    var n = text.trim().split(/\s+/).map(Number);
+    return {
+      x: { from: n[0], to: n[1], low: n[2], high: n[3], log: n[4] > 0 },
+      y: { from: n[5], to: n[6], low: n[7], high: n[8], log: n[9] > 0 },
+      names: n.length < 10 || n.slice(0, 10).some(isNaN) ? 2 : n[10] || 0
+    };
+  }).filter(function (frame) { return frame.names !== 2; });
+  if (!frames.length || !curves.length) return;
+  var frame = frames[0];  // where the pointer is
   function value(axis, at) {
     var t = (at - axis.from) / (axis.to - axis.from);
     return axis.log ? axis.low * Math.pow(axis.high / axis.low, t) : axis.low + t * (axis.high - axis.low);
   }
-  function inside(p) { return p[0] >= x.from - 1 && p[0] <= x.to + 1 && p[1] >= y.to - 1 && p[1] <= y.from + 1; }
+  function inside(p) {
+    return p[0] >= frame.x.from - 1 && p[0] <= frame.x.to + 1 && p[1] >= frame.y.to - 1 && p[1] <= frame.y.from + 1;
+  }
   // Strokes of a shape inside the frame, as lists of points; those of the legend are left out.
   function strokes(shape) {
     if (shape.tagName === "use") {
@@ -98,19 +112,35 @@ document.querySelectorAll("figure").forEach(function (figure) {
     return found.sort(function (p, q) { return p - q; });
   }
   function shown(v) { return Number(v.toPrecision(4)).toLocaleString("en"); }
-  function reading(c, at) {
-    var sum = 0, some = false;
+  // Of a curve at the pointer: the sum of its areas, the height of its line, or whether one of its boxes is there.
+  function reading(c, at, row) {
+    var sum = 0, some = false, y = frame.y;
     c.shapes.forEach(function (shape) {
       var area = shape.tagName === "polygon";
-      c.strokes.get(shape).forEach(function (list) {
+      c.strokes.get(frame).get(shape).forEach(function (list) {
+        var cut = crossings(list, at, area || frame.names > 2);
+        if (frame.names > 2) {
+          for (var k = 0; k + 1 < cut.length; k += 2) some = some || (cut[k] <= row && row <= cut[k + 1]);
+          return;
+        }
         if (list.length === 1 && Math.abs(list[0][0] - at) < 6) sum = value(y, list[0][1]), some = true;
-        var cut = crossings(list, at, area);
         if (area && !y.log)
           for (var i = 0; i + 1 < cut.length; i += 2) sum += value(y, cut[i]) - value(y, cut[i + 1]), some = true;
         else if (!area && cut.length) sum = value(y, cut[0]), some = true;
       });
     });
     return some ? sum : null;
+  }
+  // The name of the row at a height: the nearest label left of the frame.
+  function row_name(at) {
+    var best = "", near = 12;
+    svg.querySelectorAll("text").forEach(function (text) {
+      var place = /translate\(([-\d.]+),([-\d.]+)/.exec((text.parentNode.getAttribute("transform") || ""));
+      if (!place || +place[1] > frame.x.from || Math.abs(+place[2] - at) > near) return;
+      near = Math.abs(+place[2] - at);
+      best = text.textContent.trim();
+    });
+    return best;
   }
   var box = document.createElement("div"), line = document.createElementNS("http://www.w3.org/2000/svg", "line");
   box.className = "reading";
@@ -122,22 +152,28 @@ document.querySelectorAll("figure").forEach(function (figure) {
   svg.addEventListener("pointerleave", function () { box.hidden = true; line.style.display = "none"; });
   svg.addEventListener("pointermove", function (e) {
     var p = new DOMPoint(e.clientX, e.clientY).matrixTransform(svg.getScreenCTM().inverse()), rows = [];
-    if (inside([p.x, p.y]))
+    var here = frames.filter(function (f) { frame = f; return inside([p.x, p.y]); });
+    frame = here[0] || frame;
+    if (here.length)
       curves.forEach(function (c) {
-        if (!c.strokes) {
-          c.strokes = new Map();
-          c.shapes.forEach(function (shape) { c.strokes.set(shape, strokes(shape)); });
+        c.strokes = c.strokes || new Map();
+        if (!c.strokes.has(frame)) {
+          c.strokes.set(frame, new Map());
+          c.shapes.forEach(function (shape) { c.strokes.get(frame).set(shape, strokes(shape)); });
         }
-        var v = c.g.classList.contains("off") ? null : reading(c, p.x);
-        if (v !== null) rows.push(c.name + ": " + shown(v));
+        var v = c.g.classList.contains("off") ? null : reading(c, p.x, p.y);
+        if (v !== null && frame.names > 2) rows = [c.name];  // drawn over those before it
+        else if (v !== null) rows.push(c.name + ": " + shown(v));
       });
+    if (frame.names > 2 && rows.length)
+      rows.unshift(frame.names === 3 ? row_name(p.y) : "job " + (Math.round(value(frame.y, p.y)) + 1));
     box.hidden = !rows.length;
     line.style.display = rows.length ? "" : "none";
     if (!rows.length) return;
-    box.textContent = (axes[10] ? [] : ["at " + shown(value(x, p.x))]).concat(rows).join("\n");
-    [["x1", p.x], ["x2", p.x], ["y1", y.from], ["y2", y.to]].forEach(function (a) { line.setAttribute(a[0], a[1]); });
-    var frame = figure.getBoundingClientRect();
-    box.style.left = Math.min(e.clientX - frame.left + 14, frame.width - box.offsetWidth - 4) + "px";
-    box.style.top = e.clientY - frame.top + 14 + "px";
+    box.textContent = (frame.names === 1 ? [] : ["at " + shown(value(frame.x, p.x))]).concat(rows).join("\n");
+    [["x1", p.x], ["x2", p.x], ["y1", frame.y.from], ["y2", frame.y.to]].forEach(function (a) { line.setAttribute(a[0], a[1]); });
+    var edge = figure.getBoundingClientRect();
+    box.style.left = Math.min(e.clientX - edge.left + 14, edge.width - box.offsetWidth - 4) + "px";
+    box.style.top = e.clientY - edge.top + 14 + "px";
   });
 });

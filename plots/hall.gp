@@ -41,6 +41,7 @@ if (jobs <= 60) {
      '' skip 1 using ($4==2 ? $2/unit : 1/0):1:($2/unit):($3/unit):($1-0.5):($1+0.5) with boxxyerror linecolor rgb "#1f3a5f" title "runs", \
      '' skip 1 using ($4==3 ? $2/unit : 1/0):1:($2/unit):($3/unit):($1-0.5):($1+0.5) with boxxyerror linecolor rgb "#e08214" title "runs under a cap"
 }
+frames = frame(jobs <= 60 ? 3 : 4, 0, 0).";"
 set origin 0, 0; set size 1, 1 - part
 set tmargin 3; set bmargin 3.5
 unset title

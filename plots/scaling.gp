@@ -18,6 +18,7 @@ set ylabel y_text
 set key tmargin right horizontal
 plot for [i=1:n] ARG4 using 1:(column(1 + 2 * n + i) * scale) with lines linestyle 2 linewidth 2.5 dashtype 2 title (i == 1 ? "ideal" : ""), \
      for [i=1:n] ARG4 using 1:(column(i + 1) * scale) with linespoints linestyle 10 + i title (n > 1 ? columnheader(i + 1) : "simulated")
+frames = frame(0, 1, 1).";"
 unset title
 set tmargin at screen 0.40; set bmargin at screen 0.11
 unset logscale y

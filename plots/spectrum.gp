@@ -15,6 +15,7 @@ if (smoothed) {
 } else {
   plot ARG6 index 0 skip 1 using 2:3 with lines linestyle 1 title ""
 }
+frames = frame(0, 0, 0).";"
 unset title
 set logscale xy; log_x = 1; log_y = 1
 set xrange [0.05:20]

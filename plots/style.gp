@@ -24,6 +24,11 @@ do for [i=1:12] {
   set style line 10 + i linewidth 1.8 linecolor rgb (i % 3 == 1 ? "#14365c" : i % 3 == 2 ? "#c2571a" : "#4aa89f") \
     dashtype 0 + (i <= 3 ? 1 : i <= 6 ? 2 : i <= 9 ? 4 : 3) pointtype (word("7 6 5 4 9 8 11 10 13 12 3 2", i) + 0) pointsize 1.2
 }
+# Where the last plot's values stand, for the script of a page (pages/page.js). A figure of several frames collects those
+# before its last in `frames`, with a semicolon after each.
+frame(names, log_x, log_y) = sprintf("%.8g %.8g %.8g %.8g %d %.8g %.8g %.8g %.8g %d %d", GPVAL_TERM_XMIN, GPVAL_TERM_XMAX, \
+  GPVAL_X_MIN, GPVAL_X_MAX, log_x, GPVAL_TERM_YSIZE / GPVAL_TERM_SCALE - GPVAL_TERM_YMIN, \
+  GPVAL_TERM_YSIZE / GPVAL_TERM_SCALE - GPVAL_TERM_YMAX, GPVAL_Y_MIN, GPVAL_Y_MAX, log_y, names)
 # Areas: neighbours in a stack differ in lightness.
 areas = "#1f3a5f #f2d9a0 #3f9c8c #cfe3c1 #8a4a2f #e8b04a #241a38 #dcebf5 #5a72b5 #c9d68a #5b2a5e #d98fb0"
 do for [i=1:12] { set style line 30 + i linecolor rgb word(areas, i) linewidth 1 }

@@ -40,8 +40,9 @@ async function hover(page) {
     if (!svg) continue;
     await svg.scrollIntoView();
     const box = await svg.boundingBox();
-    for (const at of [0.3, 0.45, 0.2]) {
-      await page.mouse.move(box.x + at * box.width, box.y + 0.5 * box.height);
+    // Figures of several frames have nothing to say between them.
+    for (const [x, y] of [[0.3, 0.5], [0.45, 0.5], [0.2, 0.5], [0.3, 0.9], [0.45, 0.3], [0.3, 0.2]]) {
+      await page.mouse.move(box.x + x * box.width, box.y + y * box.height);
       if (await figure.$eval('.reading', r => !r.hidden && r.textContent.length > 0).catch(() => false)) { count++; break; }
     }
     const button = await figure.$('.switches button');

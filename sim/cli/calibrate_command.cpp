@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/calibrate_links.hpp"
+#include "cli/calibrate_power.hpp"
 #include "cli/command.hpp"
 #include "cli/outputs.hpp"
 #include "core/document.hpp"
@@ -19,7 +20,8 @@ using Json = nlohmann::ordered_json;
 
 struct CalibrateArguments {
   std::vector<std::string> labs;
-  std::string gpu, datasheet, transfer, output, nccl_tests, cluster;
+  std::string gpu, datasheet, transfer, output, nccl_tests, cluster, power, scenario;
+  double offset_s = 0;
 };
 
 std::string terabytes(const Bandwidth& b, int digits) {
@@ -98,6 +100,7 @@ std::string report(const Accelerator& a, const std::vector<PowerRow>& power) {
 
 ExitCode run(const CalibrateArguments& a, Console& console) {
   Faults& faults = console.faults;
+  if (!a.power.empty()) return calibrate_power({a.power, a.scenario, a.output, a.offset_s}, console);
   if (!a.nccl_tests.empty()) return calibrate_links({a.nccl_tests, a.cluster, a.output}, console);
   if (a.datasheet.empty())
     faults.add({"--datasheet", "", "is missing", "the profile that gives memory, peaks and power"});
@@ -154,12 +157,13 @@ Command calibrate_command() {
   const auto a = std::make_shared<CalibrateArguments>();
   return {
       "calibrate",
-      "Fits a profile to measurements: an accelerator's kernels, a cluster's links",
+      "Fits a profile to measurements: an accelerator's kernels, a cluster's links, a node's power",
       "  trainwatt calibrate reference/gpu_lab reference/gpu_lab_2 --gpu H100 --datasheet "
       "models/accelerators/h100-sxm.json -o mine.json\n"
       "  trainwatt calibrate --transfer models/accelerators/h100-sxm.json --datasheet "
       "models/accelerators/a100-sxm-80gb.json -o mine.json\n"
-      "  trainwatt calibrate --nccl-tests all_reduce_perf.txt --cluster topologies/smc-h100.json -o mine.json",
+      "  trainwatt calibrate --nccl-tests all_reduce_perf.txt --cluster topologies/smc-h100.json -o mine.json\n"
+      "  trainwatt calibrate --power pdu.csv --scenario mine.json --offset 312 -o node-power.json",
       {option("lab_dirs", "LAB_DIR",
               "folders with gemm.csv, attention.csv, memory_ops.csv, power.csv (tools/measure_gpu.py)", &a->labs),
        option("--gpu", "NAME", "the rows to take, by their column gpu; needed when several GPUs were measured",
@@ -176,6 +180,13 @@ Command calibrate_command() {
               "where the ranks share one",
               &a->nccl_tests),
        option("--cluster", "CLUSTER", "cluster file that --nccl-tests was measured on", &a->cluster),
+       option("--power", "SERIES",
+              "power of nodes or GPUs over time (DCGM, Prometheus, IPMI, PDU: what read makes a series of): the node "
+              "power profile of --scenario",
+              &a->power),
+       option("--scenario", "FILE", "what ran while --power was measured", &a->scenario),
+       option("--offset", "S", "seconds into the series of --power at which the run starts (default 0)", &a->offset_s,
+              between(0, 1e9)),
        required(output_file("-o,--output", "profile or cluster to write; - is stdout", &a->output))},
       [a](Console& console) { return run(*a, console); }};
 }

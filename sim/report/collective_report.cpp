@@ -117,12 +117,12 @@ std::string collectives_table(const std::string& cluster, const std::vector<Coll
   if (costs.empty()) return "";
   std::string out =
       fmt::format("# {} on {}, {} ranks\n", choice_name(costs.front().operation), cluster, costs.front().ranks);
-  out += fmt::format("# {:>12} {:>13} {:>9} {:>13} {:>9} {:>9} {:>8}   {}\n", "size", "algorithm", "protocol", "time",
+  out += fmt::format("# {:>11} {:>12} {:>6} {:>10} {:>7} {:>7} {:>7}  {}\n", "size", "algorithm", "proto", "time",
                      "algbw", "busbw", "time to", "bottleneck");
-  out += fmt::format("# {:>12} {:>13} {:>9} {:>13} {:>9} {:>9} {:>8}\n", "(B)", "", "", "(us)", "(GB/s)", "(GB/s)",
+  out += fmt::format("# {:>11} {:>12} {:>6} {:>10} {:>7} {:>7} {:>7}\n", "(B)", "", "", "(us)", "(GB/s)", "(GB/s)",
                      "bound");
   for (const CollectiveCost& c : costs)
-    out += fmt::format("{:>14.0f} {:>13} {:>9} {:>13.2f} {:>9.2f} {:>9.2f} {:>8.2f}   {}\n", c.bytes, algorithm_of(c),
+    out += fmt::format("{:>13.0f} {:>12} {:>6} {:>10.2f} {:>7.2f} {:>7.2f} {:>7.2f}  {}\n", c.bytes, algorithm_of(c),
                        c.inside_domain ? "-" : choice_name(c.protocol), c.time_s * 1e6,
                        algorithm_bandwidth_Bps(c) * 1e-9, c.bus_bandwidth_Bps() * 1e-9, bound_ratio(c), c.bottleneck);
   return out;

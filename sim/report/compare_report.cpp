@@ -13,7 +13,7 @@
 namespace tw::report {
 namespace {
 
-constexpr size_t kWidest = 20;  // of a value
+constexpr size_t kWidest = 18;  // of a value
 
 std::string shown(const std::optional<std::string>& value) {
   if (!value || *value == "null") return "-";
@@ -21,6 +21,11 @@ std::string shown(const std::optional<std::string>& value) {
   const double v = std::strtod(value->c_str(), &end);
   const std::string text = *end == '\0' && !value->empty() ? fmt::format("{:.6g}", v) : *value;
   return text.size() <= kWidest ? text : text.substr(0, kWidest - 3) + "...";
+}
+
+// Names of runs differ at their ends.
+std::string shown_name(const std::string& name) {
+  return name.size() <= kWidest ? name : "..." + name.substr(name.size() - (kWidest - 3));
 }
 
 constexpr double kSmallest_pct = 0.1;  // of a change that is shown without --all
@@ -66,7 +71,7 @@ void section(std::string& out, const std::string& title, const std::vector<Compa
     for (size_t i = 0; i < all.size(); ++i) widths[i] = std::max(widths[i], shown(d.values[i]).size());
   }
   out += fmt::format("  {:<{}}", "", path);
-  for (size_t i = 0; i < all.size(); ++i) out += fmt::format("  {:>{}}", shown(all[i].name), widths[i]);
+  for (size_t i = 0; i < all.size(); ++i) out += fmt::format("  {:>{}}", shown_name(all[i].name), widths[i]);
   for (size_t i = 1; i < all.size(); ++i)
     out += fmt::format("  {:>10}", all.size() == 2 ? std::string("change") : fmt::format("{} to 1", i + 1));
   out += "\n";

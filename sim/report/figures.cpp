@@ -87,13 +87,11 @@ std::string for_pages(std::string svg, const std::string& axes) {
   return svg;
 }
 
-// The ends of both axes as gnuplot left them: pixels from the left and values, pixels from the top and values, and
-// what the script says of itself: logarithmic axes (log_x, log_y); categories 1: x has names, 2: nothing is to be read
-// off.
+// The ends of both axes as gnuplot left them, of every frame of the figure (plots/style.gp: frame), and what the script
+// says of itself: logarithmic axes (log_x, log_y); categories 1: x has names, 2: nothing is to be read off.
 constexpr const char* kAxes =
-    "print GPVAL_TERM_XMIN, GPVAL_TERM_XMAX, GPVAL_X_MIN, GPVAL_X_MAX, (exists('log_x') ? log_x : 0), "
-    "GPVAL_TERM_YSIZE / GPVAL_TERM_SCALE - GPVAL_TERM_YMIN, GPVAL_TERM_YSIZE / GPVAL_TERM_SCALE - GPVAL_TERM_YMAX, "
-    "GPVAL_Y_MIN, GPVAL_Y_MAX, (exists('log_y') ? log_y : 0), (exists('categories') ? categories : 0)";
+    "print (exists('frames') ? frames : ''), frame((exists('categories') ? categories : 0), "
+    "(exists('log_x') ? log_x : 0), (exists('log_y') ? log_y : 0))";
 
 // What gnuplot left in a file, which goes.
 std::string taken(const std::string& file) {

@@ -31,7 +31,7 @@ std::string jobs_html(const json& h) {
       why += fmt::format("{}{} {}", why.empty() ? "" : ", ", reason, in_unit(seconds.get<double>(), "s"));
     rows.push_back({{job.value("name", "")},
                     {job.value("state", "")},
-                    cell("nodes", ""),
+                    {job.at("nodes").dump(), job.at("nodes").dump(), at + "nodes"},
                     cell("wait_s", "s"),
                     {why},
                     cell("run_s", "s"),

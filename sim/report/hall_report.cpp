@@ -85,13 +85,15 @@ std::string hall_table(const HallAnswer& a) {
   const hall::HallOutcome& o = a.outcome;
   std::string out =
       fmt::format("{}: {} of {} jobs done in {}\n\n", a.hall, o.finished, o.jobs.size(), clock_text(o.end_s));
-  out += fmt::format("{:<26}{:>6}{:>11}{:>11}{:>11}  {:<10}{:>10}{:>12}{:>10}\n", "job", "nodes", "wait", "why", "run",
-                     "state", "MWh", "kg CO2e", a.currency.empty() ? "" : a.currency);
+  size_t longest = 10;
+  for (const hall::JobOutcome& j : o.jobs) longest = std::clamp(j.name.size(), longest, size_t{26});
+  out += fmt::format("{:<{}}{:>6}{:>8}{:>8}{:>8}  {:<9}{:>9}{:>9}{:>9}\n", "job", longest, "nodes", "wait", "why",
+                     "run", "state", "MWh", "kg CO2e", a.currency.empty() ? "" : a.currency);
   size_t listed = 0;
   for (const hall::JobOutcome& j : o.jobs) {
     if (++listed > kMostJobsListed) break;
-    out += fmt::format("{:<26}{:>6}{:>11}{:>11}{:>11}  {:<10}{:>10.4g}{:>12.4g}{:>10}\n", j.name.substr(0, 25), j.nodes,
-                       clock_text(j.wait_s), main_reason(j), clock_text(j.run_s), j.state, j.energy_j / 3.6e9,
+    out += fmt::format("{:<{}}{:>6}{:>8}{:>8}{:>8}  {:<9}{:>9.4g}{:>9.4g}{:>9}\n", j.name.substr(0, longest), longest,
+                       j.nodes, clock_text(j.wait_s), main_reason(j), clock_text(j.run_s), j.state, j.energy_j / 3.6e9,
                        j.kg_co2e, j.cost ? plain(*j.cost) : "-");
   }
   if (o.jobs.size() > kMostJobsListed) out += fmt::format("and {} more: jobs.csv\n", o.jobs.size() - kMostJobsListed);

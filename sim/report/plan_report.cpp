@@ -72,9 +72,10 @@ std::string what_binds(const PlanSearch& s) {
   out += fmt::format("\n  memory: {} of {} on each GPU\n", size_text(best.candidate.memory_bytes), size_text(capacity));
   if (!s.too_large.empty()) {
     const PlanCandidate& c = s.too_large.front();
-    out += fmt::format("  memory stands in the way of {} plan{} estimated better, first of all {}: {} a step, but {}\n",
-                       s.too_large.size(), s.too_large.size() == 1 ? "" : "s", plan_text(c), short_time(c.step_s),
-                       size_text(c.memory_bytes));
+    out += fmt::format(
+        "  memory stands in the way of {} plan{} estimated better, first of all\n    {}: {} a step, but {}\n",
+        s.too_large.size(), s.too_large.size() == 1 ? "" : "s", plan_text(c), short_time(c.step_s),
+        size_text(c.memory_bytes));
   }
   std::map<std::string, std::pair<size_t, const PlanAnswer*>> limits;
   for (const PlanAnswer& a : s.beyond) {
@@ -94,8 +95,8 @@ json plan_of(const PlanCandidate& c) {
   json j = described_json(
       PlanResult{p.nodes, p.tp * p.pp * p.cp * p.dp, p.tp, p.pp, p.vp, p.cp, p.dp, p.ep, p.mbs, p.gbs, p.ga()});
   j["sharding"] = choice_name(p.sharding), j["recompute"] = choice_name(c.recompute);
-  return j;
   j["offload_states"] = c.offload_states;
+  return j;
 }
 
 json answer_json(const PlanSearch& s, const PlanAnswer& a) {
@@ -115,6 +116,64 @@ json answer_json(const PlanSearch& s, const PlanAnswer& a) {
   j["energy_usd"] = described_json(objective_value(PlanObjective::cost, r));
   j["facility_peak_w"] = r.grid.facility.peak_w, j["peak_bus_w"] = described_json(r.power.peak_bus_w);
   return j;
+}
+
+// Rows of plans, as narrow as they may be: sizes that all plans share stand below, once.
+std::string answers_table(const std::vector<const PlanAnswer*>& shown) {
+  struct Column {
+    std::string name;
+    bool size = false;  // of the plan
+    std::vector<std::string> cells = {};
+  };
+  std::vector<Column> columns{{""},          {"nodes", true},     {"TP", true},       {"PP", true},      {"VP", true},
+                              {"CP", true},  {"EP", true},        {"DP", true},       {"MBS", true},     {"GA", true},
+                              {"GBS", true}, {"recompute", true}, {"sharding", true}, {"in host", true}, {"step"},
+                              {"train"},     {"facility"},        {"memory"},         {"MFU"},           {"of best"}};
+  bool own = false;
+  for (const PlanAnswer* a : shown) {
+    const Plan& p = a->candidate.plan;
+    const Result& r = a->result;
+    own = own || a->candidate.own;
+    const std::vector<std::string> cells{
+        fmt::format("{}{}", a->candidate.own ? "*" : "", columns[0].cells.size() + 1),
+        std::to_string(p.nodes),
+        std::to_string(p.tp),
+        std::to_string(p.pp),
+        std::to_string(p.vp),
+        std::to_string(p.cp),
+        std::to_string(p.ep),
+        std::to_string(p.dp),
+        std::to_string(p.mbs),
+        std::to_string(p.ga()),
+        std::to_string(p.gbs),
+        choice_name(a->candidate.recompute),
+        choice_name(p.sharding),
+        fmt::format("{:.4g}", a->candidate.offload_states),
+        or_dash(r.step.time_s, short_time),
+        or_dash(r.run.time_to_train_s.mean, short_time),
+        or_dash(r.energy.facility_j, energy_text),
+        size_text(a->candidate.memory_bytes),
+        r.step.mfu ? fmt::format("{:.1f} %", 100 * *r.step.mfu) : "-",
+        fmt::format("{:+.2f} %", 100 * (a->values.front() / shown.front()->values.front() - 1))};
+    for (size_t c = 0; c < cells.size(); ++c) columns[c].cells.push_back(cells[c]);
+  }
+  std::string out, shared;
+  std::vector<std::string> lines(shown.size() + 1, " ");
+  for (const Column& c : columns) {
+    const auto& cells = c.cells;
+    if (c.size && std::equal(cells.begin() + 1, cells.end(), cells.begin())) {
+      const bool usual = c.name == "in host" && cells.front() == "0";
+      if (!usual) shared += fmt::format("{}{} {}", shared.empty() ? "" : ", ", c.name, cells.front());
+      continue;
+    }
+    size_t width = c.name.size();
+    for (const std::string& cell : cells) width = std::max(width, cell.size());
+    for (size_t i = 0; i < lines.size(); ++i) lines[i] += fmt::format(" {:>{}}", i == 0 ? c.name : cells[i - 1], width);
+  }
+  for (const std::string& line : lines) out += line + "\n";
+  if (!shared.empty()) out += fmt::format("  {}: {}\n", shown.size() > 1 ? "all of them" : "the plan", shared);
+  if (own) out += "  * the scenario's own plan\n";
+  return out;
 }
 
 }  // namespace
@@ -153,28 +212,11 @@ std::string plan_table(const PlanSearch& s, size_t most) {
   }
   const bool front = s.objectives.size() > 1;
   out += front ? "\nThe front: each of these is beaten by none in both objectives\n" : "\nThe best plans\n";
-  out += fmt::format(
-      "  {:>3} {:>5} {:>3} {:>3} {:>3} {:>3} {:>3} {:>5} {:>4} {:>5} {:>6} {:<9} {:<6} {:>10} {:>10} {:>11} {:>9} "
-      "{:>6} {:>8}\n",
-      "", "nodes", "TP", "PP", "VP", "CP", "EP", "DP", "MBS", "GA", "GBS", "recompute", "shard", "step", "train",
-      "facility", "memory", "MFU", "of best");
+  std::vector<const PlanAnswer*> shown;
+  for (const PlanAnswer& a : s.answers)
+    if ((!front || a.front == 0) && (shown.size() < most || a.candidate.own)) shown.push_back(&a);
+  out += answers_table(shown);
   const PlanAnswer& best = s.answers.front();
-  size_t shown = 0;
-  for (const PlanAnswer& a : s.answers) {
-    if (front && a.front > 0) continue;
-    if (++shown > most && !a.candidate.own) continue;
-    const Plan& p = a.candidate.plan;
-    const Result& r = a.result;
-    out += fmt::format(
-        "  {:>3} {:>5} {:>3} {:>3} {:>3} {:>3} {:>3} {:>5} {:>4} {:>5} {:>6} {:<9} {:<6} {:>10} {:>10} {:>11} {:>9} "
-        "{:>6} {:>8}\n",
-        shown, p.nodes, p.tp, p.pp, p.vp, p.cp, p.ep, p.dp, p.mbs, p.ga(), p.gbs, choice_name(a.candidate.recompute),
-        choice_name(p.sharding), or_dash(r.step.time_s, short_time), or_dash(r.run.time_to_train_s.mean, short_time),
-        or_dash(r.energy.facility_j, energy_text), size_text(a.candidate.memory_bytes),
-        r.step.mfu ? fmt::format("{:.1f} %", 100 * *r.step.mfu) : "-",
-        fmt::format("{:+.2f} %", 100 * (a.values.front() / best.values.front() - 1)));
-    if (a.candidate.own) out.insert(out.size() - 1, "  the scenario's own");
-  }
   out += "\n";
   for (size_t i = 0; i < s.objectives.size(); ++i)
     out += fmt::format("{} {}: {}\n", i ? "  and" : "The best by", choice_name(s.objectives[i]),
@@ -207,11 +249,11 @@ std::string plan_json(const PlanSearch& s, const std::string& scenario) {
 
 std::string fit_table(const HallFit& f) {
   std::string out =
-      fmt::format("How many nodes of {} the hall carries (numbers that are multiples of {})\n", f.scenario, f.step);
-  out += fmt::format("  {:<16} {:>10} {:>7} {:>8} {:>12} {:>12}  {}\n", "by", "limit", "nodes", "batch", "peak",
+      fmt::format("How many nodes of {} the hall carries,\nin numbers that are multiples of {}\n", f.scenario, f.step);
+  out += fmt::format("  {:<14} {:>9} {:>6} {:>6} {:>10} {:>10}  {}\n", "by", "limit", "nodes", "batch", "peak",
                      "switches", "bound by");
   for (const HallCount& a : f.answers)
-    out += fmt::format("  {:<16} {:>10} {:>7} {:>8} {:>12} {:>12}  {}\n", a.by, power_text(a.limit_w), a.nodes,
+    out += fmt::format("  {:<14} {:>9} {:>6} {:>6} {:>10} {:>10}  {}\n", a.by, power_text(a.limit_w), a.nodes,
                        a.nodes > 0 ? fmt::format("{}", a.gbs) : "-", a.nodes > 0 ? power_text(a.peak_w) : "-",
                        a.nodes > 0 ? power_text(a.network_w) : "-", a.bound);
   return out + fmt::format(

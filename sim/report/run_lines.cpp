@@ -75,8 +75,45 @@ void failure_lines(std::string& out, const RunResult& run) {
 
 }  // namespace
 
+namespace {
+
+constexpr size_t kWidth = 80;
+
+// A blank that no line breaks at, until wrapped() makes a blank of it.
+constexpr char kTied = '\x01';
+
+}  // namespace
+
+std::string tied(std::string text) {
+  std::replace(text.begin(), text.end(), ' ', kTied);
+  return text;
+}
+
+std::string wrapped(const std::string& text, const std::string& first_indent, const std::string& indent) {
+  std::string out = first_indent;
+  size_t column = first_indent.size();
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(' ', at), text.size());
+    const size_t length = end - at;
+    if (column + length > kWidth && column > indent.size()) {
+      while (!out.empty() && out.back() == ' ') out.pop_back();
+      out += "\n" + indent;
+      column = indent.size();
+    }
+    out.append(text, at, length);
+    column += length;
+    if (end < text.size()) {
+      out += ' ';
+      ++column;
+    }
+    at = end + 1;
+  }
+  std::replace(out.begin(), out.end(), kTied, ' ');
+  return out + "\n";
+}
+
 void line(std::string& out, const std::string& name, const std::string& value) {
-  if (!value.empty() && value != "-") out += fmt::format("    {:<26} {}\n", name, value);
+  if (!value.empty() && value != "-") out += wrapped(value, fmt::format("    {:<26} ", name), std::string(31, ' '));
 }
 
 std::string joined(const std::vector<std::string>& parts) {

@@ -15,41 +15,8 @@
 namespace tw::report {
 namespace {
 
-constexpr size_t kWidth = 100;
-
 void heading(std::string& out, const std::string& text) {
   out += "  " + text + "\n";
-}
-
-// A blank that no line breaks at, until wrapped() makes a blank of it.
-constexpr char kTied = '\x01';
-std::string tied(std::string text) {
-  std::replace(text.begin(), text.end(), ' ', kTied);
-  return text;
-}
-
-// Breaks at blanks so that every line keeps to the width.
-std::string wrapped(const std::string& text, const std::string& first_indent, const std::string& indent) {
-  std::string out = first_indent;
-  size_t column = first_indent.size();
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find(' ', at), text.size());
-    const size_t length = end - at;
-    if (column + length > kWidth && column > indent.size()) {
-      while (!out.empty() && out.back() == ' ') out.pop_back();
-      out += "\n" + indent;
-      column = indent.size();
-    }
-    out.append(text, at, length);
-    column += length;
-    if (end < text.size()) {
-      out += ' ';
-      ++column;
-    }
-    at = end + 1;
-  }
-  std::replace(out.begin(), out.end(), kTied, ' ');
-  return out + "\n";
 }
 
 // " (-3 to +5 %, 80 %, of 12 rows like it)".
@@ -60,9 +27,6 @@ std::string interval_text(const Result& r, const std::string& key, Maybe value) 
   return fmt::format(" ({:+.0f} to {:+.0f} % for {:.0f} % of {} rows like it)", 100 * (i.low / *value - 1),
                      100 * (i.high / *value - 1), 100 * i.level, i.rows);
 }
-  if (r.memory.host_bytes)
-    line(out, "host memory of a node",
-         fmt::format("{} of {}", size_text(*r.memory.host_bytes), or_dash(r.memory.host_capacity_bytes, size_text)));
 
 void plan_lines(std::string& out, const Result& r) {
   const PlanResult& p = r.plan;
@@ -96,6 +60,9 @@ void step_lines(std::string& out, const Result& r) {
   if (r.memory.per_gpu_bytes && r.memory.capacity_bytes)
     line(out, "memory of a GPU",
          fmt::format("{} of {}", size_text(*r.memory.per_gpu_bytes), size_text(*r.memory.capacity_bytes)));
+  if (r.memory.host_bytes)
+    line(out, "host memory of a node",
+         fmt::format("{} of {}", size_text(*r.memory.host_bytes), or_dash(r.memory.host_capacity_bytes, size_text)));
   std::vector<std::string> memory;
   for (const auto& [name, part_bytes] : r.memory.parts_bytes)
     if (part_bytes > 0) memory.push_back(tied(input_name(name) + " " + size_text(part_bytes)));
@@ -231,10 +198,12 @@ void energy_lines(std::string& out, const Result& r) {
     if (value) out += fmt::format("    {:<30} {:>16}\n", "cost of " + what, plain(*value) + (dollars ? " USD" : ""));
   }
   if (!scored) return;
-  out += "    run: from run_start to run_stop. mlperf_v4_0: mean power of the whole meter file x run time,\n";
-  out += "    network included";
-  if (b.rcp_factor) out += fmt::format(", x RCP factor {}", plain(*b.rcp_factor, 6));
-  out += "; the rule of MLPerf Training v4.0.\n";
+  out += wrapped(
+      fmt::format(
+          "run: from run_start to run_stop. mlperf_v4_0: mean power of the whole meter file x run time, network "
+          "included{}; the rule of MLPerf Training v4.0.",
+          b.rcp_factor ? fmt::format(", x RCP factor {}", plain(*b.rcp_factor, 6)) : ""),
+      "    ", "    ");
 }
 
 void reference_lines(std::string& out, const Result& r) {
@@ -254,7 +223,7 @@ void reference_lines(std::string& out, const Result& r) {
                       or_dash(row.predicted, text), or_dash(row.measured, text), or_dash(row.error_pct, percent_text));
     }
   }
-  out += "    predicted: nothing was fitted on it. fitted: a constant was. given: follows from inputs.\n";
+  out += "    predicted: nothing was fitted on it. fitted: a constant was.\n    given: follows from inputs.\n";
 }
 
 Maybe measured_of(const Result& r, const std::string& quantity) {
@@ -335,7 +304,7 @@ std::string suite_table(const SuiteOutcome& suite) {
     for (const RowOutcome& r : suite.rows) {
       if (r.row.kind != kind || !r.row.refused.empty()) continue;
       if (std::exchange(first, false))
-        out += fmt::format("  {:<31} {:>12} {:>12} {:>9} {:>6}  {}\n", choice_name(kind), "simulated", "measured",
+        out += fmt::format("  {:<30} {:>12} {:>12} {:>9} {:>6}  {}\n", choice_name(kind), "simulated", "measured",
                            "error", "bound", "");
       const auto text = [&](double v) { return in_unit(v, r.row.unit); };
       std::string bound, status;
@@ -347,7 +316,7 @@ std::string suite_table(const SuiteOutcome& suite) {
         else if (!*met && !r.worse_than_known())
           status += ", known";
       }
-      out += fmt::format("  {:<31} {:>12} {:>12} {:>9} {:>6}  {}\n", r.row.id, or_dash(r.predicted, text),
+      out += fmt::format("  {:<30} {:>12} {:>12} {:>9} {:>6}  {}\n", r.row.id, or_dash(r.predicted, text),
                          text(r.row.measured), or_dash(r.error_pct, percent_text), bound, status);
     }
     if (const Maybe mape = suite.mape_pct(kind); mape && kind != RowKind::given)

@@ -1,4 +1,4 @@
-// Results as tables for people, at most 100 columns wide.
+// Results as tables for people, 80 columns wide where names allow it.
 #pragma once
 
 #include <string>

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 
 #include "topology/inspect.hpp"
 
@@ -113,6 +114,42 @@ const char* stroke_of(CableKind kind) {
   }
 }
 
+// One path for all alike cables of a vertex to those above it, and one group for all of a kind: a line of its own for
+// each cable would make megabytes of a fabric of 512 nodes.
+std::string lines_of(const Fabric& f, const Layout& l) {
+  struct Fan {
+    std::string path, ends;
+    size_t count = 0;
+  };
+  using Style = std::tuple<CableKind, int, bool>;
+  std::map<std::tuple<Style, int, double>, Fan> fans;
+  const auto name = [&](int v) { return f.vertices[static_cast<size_t>(v)].name; };
+  for (const Bundle& b : bundles_of(f)) {
+    const Place &p = l.at[static_cast<size_t>(b.a)], &q = l.at[static_cast<size_t>(b.b)];
+    Fan& fan = fans[{{b.kind, b.cables, b.failed > 0}, b.a, b.line_Bps / b.cables}];
+    // Two at a stroke: to the vertex and away again.
+    fan.path += fan.count % 2 == 0 ? fmt::format("M{:.0f},{:.0f}L{:.0f},{:.0f}", q.x, q.y, p.x, p.y)
+                                   : fmt::format("L{:.0f},{:.0f}", q.x, q.y);
+    if (++fan.count <= 8) fan.ends += (fan.count > 1 ? ", " : "") + name(b.b);
+  }
+  std::string out;
+  const Style* open = nullptr;
+  for (const auto& [key, fan] : fans) {
+    const auto& [style, from, line_Bps] = key;
+    const auto& [kind, cables, broken] = style;
+    if (open == nullptr || *open != style)
+      out += fmt::format("{}<g fill=\"none\" stroke=\"{}\" stroke-width=\"{:.2f}\" stroke-opacity=\"{}\"{}>\n",
+                         open == nullptr ? "" : "</g>\n", broken ? "#d62728" : stroke_of(kind),
+                         0.6 + 0.35 * std::log2(static_cast<double>(cables)), kind == CableKind::nic ? 0.7 : 0.35,
+                         broken ? " stroke-dasharray=\"4 3\"" : "");
+    open = &style;
+    out += fmt::format("<path d=\"{}\"><title>{} - {}{}: {} x {}{}</title></path>\n", fan.path, name(from), fan.ends,
+                       fan.count > 8 ? fmt::format(" and {} more", fan.count - 8) : "", cables,
+                       bandwidth_text(line_Bps), fan.count > 1 ? " to each" : "");
+  }
+  return out + (open == nullptr ? "" : "</g>\n");
+}
+
 }  // namespace
 
 std::string dot_text(const Fabric& f) {
@@ -135,17 +172,8 @@ std::string svg_text(const Fabric& f) {
       l.width, l.height);
   out += fmt::format("<text x=\"20\" y=\"30\" font-size=\"20\">{}: {} nodes, {} accelerators</text>\n", f.cluster_name,
                      f.node_count, f.node_count * f.gpus);
-  for (const Bundle& b : bundles_of(f)) {
-    const Place &p = l.at[static_cast<size_t>(b.a)], &q = l.at[static_cast<size_t>(b.b)];
-    const bool broken = b.failed > 0;
-    out += fmt::format(
-        "<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\" stroke-width=\"{:.2f}\" "
-        "stroke-opacity=\"{}\"{}><title>{} - {}: {} x {}</title></line>\n",
-        p.x, p.y, q.x, q.y, broken ? "#d62728" : stroke_of(b.kind),
-        0.6 + 0.35 * std::log2(static_cast<double>(b.cables)), b.kind == CableKind::nic ? 0.7 : 0.35,
-        broken ? " stroke-dasharray=\"4 3\"" : "", f.vertices[static_cast<size_t>(b.a)].name,
-        f.vertices[static_cast<size_t>(b.b)].name, b.cables, bandwidth_text(b.line_Bps / b.cables));
-  }
+  out += lines_of(f, l);
+  out += "<g fill=\"white\" text-anchor=\"middle\" dominant-baseline=\"central\">\n";
   std::map<int, int> in_row;
   for (const FabricVertex& v : f.vertices) ++in_row[v.tier];
   for (size_t v = 0; v < f.vertices.size(); ++v) {
@@ -167,13 +195,11 @@ std::string svg_text(const Fabric& f) {
         x.name, f.ports_used(static_cast<int>(v)), x.ports > 0 ? fmt::format(" of {} ports", x.ports) : "", p.x - w / 2,
         p.y - h / 2, w, h, fill_of(x));
     if (w >= 10)
-      out += fmt::format(
-          "<text x=\"{0:.1f}\" y=\"{1:.1f}\" font-size=\"{2}\" fill=\"white\" text-anchor=\"middle\" "
-          "dominant-baseline=\"central\"{3}>{4}</text>",
-          p.x, p.y, font, upright ? fmt::format(" transform=\"rotate(-90 {:.1f} {:.1f})\"", p.x, p.y) : "", x.name);
+      out += fmt::format("<text x=\"{0:.1f}\" y=\"{1:.1f}\" font-size=\"{2}\"{3}>{4}</text>", p.x, p.y, font,
+                         upright ? fmt::format(" transform=\"rotate(-90 {:.1f} {:.1f})\"", p.x, p.y) : "", x.name);
     out += "</g>\n";
   }
-  return out + "</svg>\n";
+  return out + "</g>\n</svg>\n";
 }
 
 }  // namespace tw

@@ -169,6 +169,22 @@ TEST_CASE("calibrate: nccl-tests give the efficiency of links, and the speed of 
   CHECK(holds(nothing.err, "is bound by NVLink"));
 }
 
+TEST_CASE("calibrate: a measured series gives a node's power profile, which a scenario takes") {
+  const Folder folder;
+  const std::string profile = folder / "power.json";
+  const Run r = run({"calibrate", "--power", "reference/smc_v4.0/traces/1n_llama2_70b_lora_dc.csv", "--scenario",
+                     "scenarios/smc-llama2-70b-lora-1n.json", "-o", profile});
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  CHECK(holds(r.out, "the series cannot tell it from host_base"));
+  CHECK(holds(tw::read_file(profile), "fitted on 1n_llama2_70b_lora_dc.csv"));
+  CHECK(run({"check", k8, "--set", "/cluster/node/power=" + profile}).code == 0);
+  CHECK(run({"calibrate", "--power", kFiles + "pdu.csv", "-o", folder / "x"}).code == 2);
+  const Run none = run({"calibrate", "--power", "README.md", "--scenario", k8, "-o", folder / "x"});
+  CHECK(none.code == 2);
+  CHECK(holds(none.err, "is no power series"));
+}
+
 TEST_CASE("compare: measured power beside a simulation") {
   const Folder folder;
   REQUIRE(run({"read", kFiles + "kepler_range.json", "-o", folder / "measured.csv"}).code == 0);

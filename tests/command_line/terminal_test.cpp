@@ -20,3 +20,23 @@ TEST_CASE("help keeps to 80 columns, wrapped at words") {
     CHECK(r.out.find("\x1b[") == std::string::npos);  // no colour where nobody looks
   }
 }
+
+TEST_CASE("tables keep to 80 columns") {
+  const std::string k8 = "scenarios/smc-llama2-70b-lora-8n.json";
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"run", k8, "-q"},
+           {"run", "scenarios/llama3.1-pretraining.json", "-q", "--set", "/training/offload_states=1"},
+           {"plan", k8, "--nodes", "8,16", "--gbs-per-node", "1", "--simulate", "4", "-q"},
+           {"plan", k8, "--fit", "--facility-power", "100 kW", "--gbs-per-node", "1", "-q"},
+           {"collective", "topologies/smc-h100.json", "--op", "all-reduce"},
+           {"topology", "topologies/superpod-h100-4096.json"},
+           {"hall", "scenarios/halls/smc-week.json", "-q"}}) {
+    const Run r = run(words);
+    REQUIRE(r.code == 0);
+    std::istringstream lines(r.out);
+    for (std::string line; std::getline(lines, line);) {
+      INFO(words.front() << ": " << line);
+      CHECK(line.size() <= 80);
+    }
+  }
+}

@@ -9,6 +9,7 @@
 #include "core/units.hpp"
 #include "hardware/accelerator.hpp"
 #include "hardware/nvlink.hpp"
+#include "hardware/pcie.hpp"
 #include "hardware/power_profile.hpp"
 
 namespace tw {
@@ -20,6 +21,7 @@ struct NodeType {
   NvlinkDomain nvlink;
   int nics = 8;
   Bandwidth nic_bandwidth;  // one direction
+  PcieTree pcie;
   NodePower power;
   static void describe(Description<NodeType>& d);
 };

@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "network/collective.hpp"
+#include "network/message_engine.hpp"
 #include "step/visit_network.hpp"
 
 namespace tw {
@@ -64,18 +64,31 @@ ExchangeTime exchange_times(const RankGrid& grid, double round_s, const Sharing&
   };
 }
 
-}  // namespace
-
-StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const std::vector<int>& nodes, int replicas,
-                               std::vector<network::LoadClass> others) {
-  const Plan& plan = *in.plan;
-  StepNetwork net;
+network::CollectiveOptions collective_options(const StepInputs& in) {
   network::CollectiveOptions options;
   options.sharp = in.software->sharp;
   options.nvls = in.software->nvls;
   options.domain_floor_s = kIssuedFloor_s;
-  // Others name all of their links, and so do streams of SHARP.
-  options.narrowest_links = others.empty() && !options.sharp && fabric.routing == RoutingPolicy::adaptive;
+  return options;
+}
+
+}  // namespace
+
+std::unique_ptr<network::Engine> message_engine(const StepNetwork& net, const StepInputs& in, const Fabric& fabric) {
+  std::vector<network::LoadClass> classes = net.classes;
+  for (network::LoadClass& c : classes)
+    for (network::LinkUse& use : c.uses) use.link = net.link_ids[static_cast<size_t>(use.link)];
+  return network::message_engine(fabric, collective_options(in), classes, net.parts);
+}
+
+StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const std::vector<int>& nodes, int replicas,
+                               std::vector<network::LoadClass> others, bool messages) {
+  const Plan& plan = *in.plan;
+  StepNetwork net;
+  network::CollectiveOptions options = collective_options(in);
+  // Others name all of their links, and so do streams of SHARP, and single messages.
+  options.narrowest_links =
+      others.empty() && !options.sharp && !messages && fabric.routing == RoutingPolicy::adaptive;
   const auto collectives = std::make_shared<network::Collectives>(fabric, options);
   const RankGrid grid(plan, fabric, nodes);
   const auto groups = in.workload == nullptr ? groups_of(in) : std::vector<ParameterGroup>{};
@@ -87,6 +100,7 @@ StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const
     network::CollectiveCost cost = collectives->cost(op, groups, bytes);
     if (op == Collective::send_recv) net.hand_over_s = std::max(net.hand_over_s, cost.time_s);
     cost.load.name = name;
+    if (messages) net.parts.push_back(parts_of(cost, groups));
     net.classes.push_back(std::move(cost.load));
     return static_cast<int>(net.classes.size()) - 1;
   };
@@ -128,11 +142,18 @@ StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const
       }
       for (const network::LinkUse& use : outer.load.uses) load.uses.push_back({use.link, use.weight / pieces});
       load.latency_s += outer.load.latency_s;
+      if (messages)
+        for (network::ClassPart& part : parts_of(outer, grid.piece_groups(s), 1 / pieces))
+          net.parts.back().push_back(std::move(part));
     }
     net.weight_gather.push_back(sharing.sharded ? exchange("weights", sharing.gather(), bytes.dense, same) : -1);
-    if (sharing.owners && net.weight_gather.back() >= 0)  // a chunk's weights come from all their owners, in turn
-      net.classes[static_cast<size_t>(net.weight_gather.back())].latency_s *=
-          bytes.dense * 2 / in.software->gradient_bytes_per_parameter / sharing.owned_bytes;
+    if (sharing.owners && net.weight_gather.back() >= 0) {  // a chunk's weights come from all their owners, in turn
+      const double owners = bytes.dense * 2 / in.software->gradient_bytes_per_parameter / sharing.owned_bytes;
+      net.classes[static_cast<size_t>(net.weight_gather.back())].latency_s *= owners;
+      if (messages)
+        for (network::ClassPart& part : net.parts[static_cast<size_t>(net.weight_gather.back())])
+          part.times = std::max(1, static_cast<int>(owners + 0.5)), part.share = 1.0 / part.times;
+    }
     if (bytes.experts <= 0) continue;
     const auto holders = grid.expert_gradient_groups(s);
     net.expert_exchange.resize(static_cast<size_t>(plan.pp), -1);
@@ -175,7 +196,9 @@ StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const
     net.others.push_back(static_cast<int>(net.classes.size()));
     net.classes.push_back(std::move(other));
   }
-  if (in.workload == nullptr) add_visit_exchanges(net, in, fabric, grid, replicas, sharing, *collectives);
+  if (messages) net.parts.resize(net.classes.size());
+  if (in.workload == nullptr) add_visit_exchanges(net, in, fabric, grid, replicas, sharing, *collectives, messages);
+  if (messages) net.parts.resize(net.classes.size());
   net.links = network::engine_links(fabric, net.classes, &net.link_ids);
   if (options.narrowest_links && collectives->router().tree() != nullptr)
     net.other_links = [collectives](std::vector<double>& loads) { collectives->router().tree()->widen(loads); };

@@ -54,9 +54,6 @@ constexpr int kMostMessageRanks = 256;
 ExitCode simulate(const CollectiveArguments& a, const Fabric& fabric, const network::CollectiveOptions& options,
                   const std::vector<network::Rank>& ranks, std::vector<network::CollectiveCost>& costs,
                   Console& console) {
-  ChildOptions children;
-  children.jobs = workers(0);
-  children.deadline_s = kDeadline_s;
   const auto answers = in_children(
       costs.size(),
       [&](size_t i) {
@@ -66,7 +63,7 @@ ExitCode simulate(const CollectiveArguments& a, const Fabric& fabric, const netw
                                   : network::message_level_s(fabric, c.operation, ranks, c.bytes, chosen(options, c));
         return fmt::format("{:.17g}", time_s);
       },
-      children);
+      {workers(0), kDeadline_s, {}, {}});
   ExitCode code = ExitCode::done;
   for (size_t i = 0; i < answers.size(); ++i) {
     if (answers[i].error.empty()) {

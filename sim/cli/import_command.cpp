@@ -90,10 +90,10 @@ void write_profile(const ImportArguments& a, Console& console, const ImportedBen
 }
 
 void write_folder(const ImportArguments& a, Console& console, const Import& import, const Comparison& comparison,
-                  const std::string& table, const std::string& json) {
+                  const std::string& table, const Pieces& json) {
   namespace fs = std::filesystem;
   const auto in_folder = [&](const char* name) { return (fs::path(a.output) / name).string(); };
-  write_file(in_folder("import.json"), json);
+  write_output(console, in_folder("import.json"), json);
   write_file(in_folder("runs.csv"), mlperf::import_csv(import));
   write_file(in_folder("findings.csv"), mlperf::findings_csv(import));
   write_file(in_folder("table.txt"), table);
@@ -133,7 +133,7 @@ ExitCode run(const ImportArguments& a, Console& console) {
       compared_json = mlperf::import_comparison_json(result.scenario, *comparison.benchmark, comparison.rows);
     }
   }
-  const std::string json = mlperf::import_json(import, compared_json);
+  const Pieces json = [&](const auto& write) { mlperf::import_json(import, compared_json, write); };
   if (!a.output.empty()) write_folder(a, console, import, comparison, table, json);
   if (!a.json.empty()) write_output(console, a.json, json);
   if (!a.csv.empty()) write_output(console, a.csv, mlperf::import_csv(import));

@@ -102,6 +102,19 @@ Reader counts(std::vector<int>& out) {
   };
 }
 
+Reader shares(std::vector<double>& out) {
+  return [&out](const std::string& list) {
+    for (const std::string& word : words_of(list)) {
+      double value = -1;
+      const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), value);
+      if (problem != std::errc() || end != word.data() + word.size() || !(value >= 0 && value <= 1))
+        return fmt::format("\"{}\" is no share; from 0 to 1, such as \"0,0.5,1\"", printable(word, 40));
+      out.push_back(value);
+    }
+    return std::string();
+  };
+}
+
 std::string choice_problem(const std::string& word, const std::vector<std::string>& names) {
   return fmt::format("unknown choice \"{}\"; {}", printable(word, 40), suggest(word, names, 16));
 }

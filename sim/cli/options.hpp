@@ -53,6 +53,8 @@ Reader quantity(std::optional<double>& out) {
 }
 // Whole numbers, "8,16" or "8..64": the first, doubled as long as it stays within the last, and the last.
 Reader counts(std::vector<int>& out);
+// Shares from 0 to 1, "0,0.5,1".
+Reader shares(std::vector<double>& out);
 // The place of a name in `names`, or what is wrong with it.
 std::string choice_problem(const std::string& word, const std::vector<std::string>& names);
 template <class E>

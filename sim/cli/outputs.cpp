@@ -52,10 +52,14 @@ void check_output_file(const std::string& option, const std::string& file, Fault
 }
 
 void write_output(const Console& console, const std::string& file, const std::string& text) {
-  if (file == "-")
-    console.result(text);
-  else
-    write_file(file, text);
+  write_output(console, file, [&](const auto& write) { write(text); });
+}
+
+void write_output(const Console& console, const std::string& file, const Pieces& pieces) {
+  if (file == "-") return pieces([&](std::string_view piece) { console.result(std::string(piece)); });
+  OutputFile out(file);
+  pieces([&](std::string_view piece) { out.write(piece); });
+  out.commit();
 }
 
 std::string in_folder(const std::string& folder, const std::string& name) {

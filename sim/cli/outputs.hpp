@@ -1,7 +1,9 @@
 // Checks of output names before anything is simulated, shared by the subcommands.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <string_view>
 
 #include "cli/command.hpp"
 #include "topology/cluster.hpp"
@@ -17,6 +19,9 @@ std::string in_folder(const std::string& folder, const std::string& name);
 
 // Writes to a file, or to stdout for "-".
 void write_output(const Console& console, const std::string& file, const std::string& text);
+// The same of what is made piece by piece, as it may be too large for the memory.
+using Pieces = std::function<void(const std::function<void(std::string_view)>& write)>;
+void write_output(const Console& console, const std::string& file, const Pieces& pieces);
 
 // Those asked for; 0: one a processor.
 int workers(int asked);

@@ -140,6 +140,10 @@ Command plan_command() {
               counts(space.gbs_per_node)),
        option("--sharding", "LIST", "none, zero1, zero2, zero3; default: the scenario's, or none and zero1",
               choices(space.sharding)),
+       option(
+           "--offload-states", "LIST",
+           "shares of the optimizer's states that wait in the host's memory, such as 0,0.5,1; default: the scenario's",
+           shares(space.offload_states)),
        option("--max-memory", "SIZE", "memory of a GPU that a plan may use, such as \"75 GB\"; default: 90 % of it",
               quantity<Bytes>(a->memory_bytes)),
        option("--facility-power", "W",

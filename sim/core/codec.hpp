@@ -58,6 +58,7 @@ class ObjectDescription {
            const void* default_value);
   void add_tag(const char* key, size_t offset, const std::string& value, std::vector<std::string> alternatives,
                const char* meaning);
+  void add_part(const ObjectDescription& part, size_t offset);
   ObjectInfo info_;
   std::vector<std::string> only_;
 
@@ -199,6 +200,11 @@ class Description : public detail::ObjectDescription {
   template <class M>
   void optional(const char* key, M T::*member, const char* meaning, Range range = {}) {
     add(key, offset(member), detail::type_ops<M>(), meaning, range, &(defaults_.*member));
+  }
+  // A member struct whose keys stand beside this one's own.
+  template <class M>
+  void part(M T::*member) {
+    add_part(description<M>(), offset(member));
   }
   // A tagged union: `tag` names one of the alternatives. Keys declared after when() belong to those that it names,
   // after when({}) to all; a key may be declared for one alternative after another. Keys of another alternative are

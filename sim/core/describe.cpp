@@ -189,6 +189,11 @@ void ObjectDescription::add(const char* key, size_t offset, const TypeOps& ops, 
   members_.push_back({offset, &ops});
 }
 
+void ObjectDescription::add_part(const ObjectDescription& part, size_t offset) {
+  info_.keys.insert(info_.keys.end(), part.info_.keys.begin(), part.info_.keys.end());
+  for (const Member& m : part.members_) members_.push_back({offset + m.offset, m.ops});
+}
+
 void ObjectDescription::add_tag(const char* key, size_t offset, const std::string& value,
                                 std::vector<std::string> alternatives, const char* meaning) {
   add(key, offset, type_ops<std::string>(), meaning, {}, &value);

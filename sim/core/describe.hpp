@@ -23,6 +23,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -93,9 +94,38 @@ struct ReadContext {
   void fault(std::string what, std::string allowed = "") const;
 };
 
-// Specialise for each enum that inputs may hold: static std::vector<std::pair<std::string, E>> table();
+namespace detail {
+// What the compiler calls an enumerator; empty where there is none with that number, or where its name ends with an
+// underscore: that is no choice. GCC and clang write "[... value = tw::Loss::eager ...]", and "(tw::Loss)7" for others.
+template <class E, E value>
+constexpr std::string_view enumerator_name() {
+  std::string_view text = __PRETTY_FUNCTION__;
+  text.remove_prefix(text.find("value = ") + 8);
+  text = text.substr(0, text.find_first_of(";]"));
+  const size_t colon = text.rfind(':');
+  if (text.front() == '(' || colon == std::string_view::npos || text.back() == '_') return {};
+  return text.substr(colon + 1);
+}
+
+template <class E, size_t... numbers>
+std::vector<std::pair<std::string, E>> enumerators(std::index_sequence<numbers...>) {
+  std::vector<std::pair<std::string, E>> list;
+  const auto add = [&](std::string_view name, size_t number) {
+    if (!name.empty()) list.emplace_back(name, static_cast<E>(number));
+  };
+  (add(enumerator_name<E, static_cast<E>(numbers)>(), numbers), ...);
+  return list;
+}
+}  // namespace detail
+
+// The words by which inputs name the values of an enum: its enumerators, counted from 0. Specialised where a word is no
+// name of C++ ("1f1b", "all-reduce").
 template <class E>
-struct Choices;
+struct Choices {
+  static std::vector<std::pair<std::string, E>> table() {
+    return detail::enumerators<E>(std::make_index_sequence<16>());
+  }
+};
 
 template <class E>
 std::string choice_name(E value) {

@@ -8,11 +8,8 @@
 
 namespace tw::detail {
 
-void put_number(OutputJson& out, double v) {
-  if (std::isfinite(v)) out = v;
-}
-void put_exact(OutputJson& out, double v) {
-  out = v;
+void put_number(OutputJson& out, double v, bool exact) {
+  if (exact || std::isfinite(v)) out = v;
 }
 void put_integer(OutputJson& out, int64_t v) {
   out = v;
@@ -113,7 +110,7 @@ void ObjectOutputs::write_member(const OutputMember& m, const void* object, Outp
   if (m.computed_)
     m.computed_(object, out);
   else
-    m.ops_->write(at_offset(object, m.offset_), out);
+    m.ops_->write(at_offset(object, m.offset_), out, false);
   if (m.whole_) make_whole(out);
   if (m.null_if_empty_ && out.is_string() && out.get_ref<const std::string&>().empty()) out = nullptr;
 }
@@ -131,7 +128,7 @@ void ObjectOutputs::write(const void* object, OutputJson& out) const {
 void ObjectOutputs::pack(const void* object, OutputJson& out) const {
   out = OutputJson::array();
   for (const OutputMember& m : members_)
-    if (!m.computed_) m.ops_->pack(at_offset(object, m.offset_), out.emplace_back());
+    if (!m.computed_) m.ops_->write(at_offset(object, m.offset_), out.emplace_back(), true);
 }
 
 void ObjectOutputs::unpack(void* object, const OutputJson& in) const {

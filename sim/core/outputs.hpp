@@ -48,8 +48,8 @@ struct OutputOps {
   OutputShape shape;
   const ObjectOutputs* (*object)();                   // of a struct or of a list's elements, else null
   const void* (*struct_of)(const void* value);        // the struct itself; null where an optional one is absent
-  void (*write)(const void* value, OutputJson& out);  // for readers: null for what is no number
-  void (*pack)(const void* value, OutputJson& out);   // for unpack(): nothing is lost
+  // For readers, with null for what is no number; exact: for unpack(), nothing is lost.
+  void (*write)(const void* value, OutputJson& out, bool exact);
   void (*unpack)(void* value, const OutputJson& in);
 };
 
@@ -99,8 +99,7 @@ class ObjectOutputs {
 };
 
 // Access to JSON from templates, so that this header needs only json_fwd.hpp.
-void put_number(OutputJson& out, double v);  // null when it is not finite
-void put_exact(OutputJson& out, double v);
+void put_number(OutputJson& out, double v, bool exact);
 void put_integer(OutputJson& out, int64_t v);
 void put_unsigned(OutputJson& out, uint64_t v);
 void put_bool(OutputJson& out, bool v);
@@ -124,12 +123,10 @@ void unpack_bytes(const ObjectOutputs& description, void* object, const std::str
 template <class M>
 const OutputOps& output_ops() {
   using C = OutputCodec<M>;
-  static const OutputOps ops{C::shape,
-                             [] { return C::object(); },
-                             [](const void* v) { return C::struct_of(*static_cast<const M*>(v)); },
-                             [](const void* v, OutputJson& out) { C::write(*static_cast<const M*>(v), out); },
-                             [](const void* v, OutputJson& out) { C::pack(*static_cast<const M*>(v), out); },
-                             [](void* v, const OutputJson& in) { C::unpack(*static_cast<M*>(v), in); }};
+  static const OutputOps ops{
+      C::shape, [] { return C::object(); }, [](const void* v) { return C::struct_of(*static_cast<const M*>(v)); },
+      [](const void* v, OutputJson& out, bool exact) { C::write(*static_cast<const M*>(v), out, exact); },
+      [](void* v, const OutputJson& in) { C::unpack(*static_cast<M*>(v), in); }};
   return ops;
 }
 
@@ -153,34 +150,32 @@ struct OutputCodec {  // a described struct
   static constexpr auto shape = detail::OutputShape::object;
   static const detail::ObjectOutputs* object() { return &outputs<T>(); }
   static const void* struct_of(const T& v) { return &v; }
-  static void write(const T& v, detail::OutputJson& out) { outputs<T>().write(&v, out); }
-  static void pack(const T& v, detail::OutputJson& out) { outputs<T>().pack(&v, out); }
+  static void write(const T& v, detail::OutputJson& out, bool exact) {
+    exact ? outputs<T>().pack(&v, out) : outputs<T>().write(&v, out);
+  }
   static void unpack(T& v, const detail::OutputJson& in) { outputs<T>().unpack(&v, in); }
 };
 
 template <>
 struct OutputCodec<double> : detail::ValueCodec {
-  static void write(double v, detail::OutputJson& out) { detail::put_number(out, v); }
-  static void pack(double v, detail::OutputJson& out) { detail::put_exact(out, v); }
+  static void write(double v, detail::OutputJson& out, bool exact) { detail::put_number(out, v, exact); }
   static void unpack(double& v, const detail::OutputJson& in) { v = detail::get_number(in); }
 };
 
 template <>
 struct OutputCodec<bool> : detail::ValueCodec {
-  static void write(bool v, detail::OutputJson& out) { detail::put_bool(out, v); }
-  static void pack(bool v, detail::OutputJson& out) { detail::put_bool(out, v); }
+  static void write(bool v, detail::OutputJson& out, bool) { detail::put_bool(out, v); }
   static void unpack(bool& v, const detail::OutputJson& in) { v = detail::get_bool(in); }
 };
 
 template <class T>
 struct OutputCodec<T, std::enable_if_t<std::is_integral_v<T> && !std::is_same_v<T, bool>>> : detail::ValueCodec {
-  static void write(T v, detail::OutputJson& out) {
+  static void write(T v, detail::OutputJson& out, bool) {
     if constexpr (std::is_unsigned_v<T>)
       detail::put_unsigned(out, v);
     else
       detail::put_integer(out, v);
   }
-  static void pack(T v, detail::OutputJson& out) { write(v, out); }
   static void unpack(T& v, const detail::OutputJson& in) {
     if constexpr (std::is_unsigned_v<T>)
       v = static_cast<T>(detail::get_unsigned(in));
@@ -191,27 +186,21 @@ struct OutputCodec<T, std::enable_if_t<std::is_integral_v<T> && !std::is_same_v<
 
 template <>
 struct OutputCodec<std::string> : detail::ValueCodec {
-  static void write(const std::string& v, detail::OutputJson& out) { detail::put_text(out, v); }
-  static void pack(const std::string& v, detail::OutputJson& out) { detail::put_text(out, v); }
+  static void write(const std::string& v, detail::OutputJson& out, bool) { detail::put_text(out, v); }
   static void unpack(std::string& v, const detail::OutputJson& in) { v = detail::get_text(in); }
 };
 
 template <class T>
 struct OutputCodec<T, std::enable_if_t<std::is_enum_v<T>>> : detail::ValueCodec {  // written by its name in inputs
-  static void write(T v, detail::OutputJson& out) {
-    if constexpr (requires { Choices<T>::table(); })
-      detail::put_text(out, choice_name(v));
-    else
-      pack(v, out);
+  static void write(T v, detail::OutputJson& out, bool exact) {
+    exact ? detail::put_integer(out, static_cast<int64_t>(v)) : detail::put_text(out, choice_name(v));
   }
-  static void pack(T v, detail::OutputJson& out) { detail::put_integer(out, static_cast<int64_t>(v)); }
   static void unpack(T& v, const detail::OutputJson& in) { v = static_cast<T>(detail::get_integer(in)); }
 };
 
 template <class T>
 struct OutputCodec<T, std::void_t<decltype(DimensionOf<T>::info)>> : detail::ValueCodec {  // in SI
-  static void write(const T& v, detail::OutputJson& out) { detail::put_number(out, v.value()); }
-  static void pack(const T& v, detail::OutputJson& out) { detail::put_exact(out, v.value()); }
+  static void write(const T& v, detail::OutputJson& out, bool exact) { detail::put_number(out, v.value(), exact); }
   static void unpack(T& v, const detail::OutputJson& in) { v = T::from_value(detail::get_number(in)); }
 };
 
@@ -220,59 +209,38 @@ struct OutputCodec<std::optional<T>> {  // null where absent
   static constexpr auto shape = OutputCodec<T>::shape;
   static const detail::ObjectOutputs* object() { return OutputCodec<T>::object(); }
   static const void* struct_of(const std::optional<T>& v) { return v ? OutputCodec<T>::struct_of(*v) : nullptr; }
-  static void write(const std::optional<T>& v, detail::OutputJson& out) {
-    if (v) OutputCodec<T>::write(*v, out);
-  }
-  static void pack(const std::optional<T>& v, detail::OutputJson& out) {
-    if (v) OutputCodec<T>::pack(*v, out);
+  static void write(const std::optional<T>& v, detail::OutputJson& out, bool exact) {
+    if (v) OutputCodec<T>::write(*v, out, exact);
   }
   static void unpack(std::optional<T>& v, const detail::OutputJson& in) {
     if (!detail::is_null(in)) OutputCodec<T>::unpack(v.emplace(), in);
   }
 };
 
-template <class T>
-struct OutputCodec<std::vector<T>> : detail::NoStruct {
+template <class T, class List>
+struct OutputListCodec : detail::NoStruct {
   static constexpr auto shape = detail::OutputShape::list;
   static const detail::ObjectOutputs* object() { return OutputCodec<T>::object(); }
-  static void write(const std::vector<T>& v, detail::OutputJson& out) {
-    detail::put_list(out, v.size(), [&](size_t i, detail::OutputJson& e) { OutputCodec<T>::write(v[i], e); });
+  static void write(const List& v, detail::OutputJson& out, bool exact) {
+    detail::put_list(out, v.size(), [&](size_t i, detail::OutputJson& e) { OutputCodec<T>::write(v[i], e, exact); });
   }
-  static void pack(const std::vector<T>& v, detail::OutputJson& out) {
-    detail::put_list(out, v.size(), [&](size_t i, detail::OutputJson& e) { OutputCodec<T>::pack(v[i], e); });
-  }
-  static void unpack(std::vector<T>& v, const detail::OutputJson& in) {
-    v.resize(detail::size_of(in));
+  static void unpack(List& v, const detail::OutputJson& in) {
+    if constexpr (requires { v.resize(0); }) v.resize(detail::size_of(in));
     for (size_t i = 0; i < v.size(); ++i) OutputCodec<T>::unpack(v[i], detail::element_at(in, i));
   }
 };
-
+template <class T>
+struct OutputCodec<std::vector<T>> : OutputListCodec<T, std::vector<T>> {};
 template <class T, size_t N>
-struct OutputCodec<std::array<T, N>> : detail::NoStruct {
-  static constexpr auto shape = detail::OutputShape::list;
-  static const detail::ObjectOutputs* object() { return OutputCodec<T>::object(); }
-  static void write(const std::array<T, N>& v, detail::OutputJson& out) {
-    detail::put_list(out, N, [&](size_t i, detail::OutputJson& e) { OutputCodec<T>::write(v[i], e); });
-  }
-  static void pack(const std::array<T, N>& v, detail::OutputJson& out) {
-    detail::put_list(out, N, [&](size_t i, detail::OutputJson& e) { OutputCodec<T>::pack(v[i], e); });
-  }
-  static void unpack(std::array<T, N>& v, const detail::OutputJson& in) {
-    for (size_t i = 0; i < N; ++i) OutputCodec<T>::unpack(v[i], detail::element_at(in, i));
-  }
-};
+struct OutputCodec<std::array<T, N>> : OutputListCodec<T, std::array<T, N>> {};
 
 template <class T>
 struct OutputCodec<std::map<std::string, T>> : detail::NoStruct {
   static constexpr auto shape = detail::OutputShape::map;
   static const detail::ObjectOutputs* object() { return OutputCodec<T>::object(); }
-  static void write(const std::map<std::string, T>& v, detail::OutputJson& out) {
+  static void write(const std::map<std::string, T>& v, detail::OutputJson& out, bool exact) {
     detail::begin_map(out);
-    for (const auto& [key, value] : v) OutputCodec<T>::write(value, detail::at_key(out, key));
-  }
-  static void pack(const std::map<std::string, T>& v, detail::OutputJson& out) {
-    detail::begin_map(out);
-    for (const auto& [key, value] : v) OutputCodec<T>::pack(value, detail::at_key(out, key));
+    for (const auto& [key, value] : v) OutputCodec<T>::write(value, detail::at_key(out, key), exact);
   }
   static void unpack(std::map<std::string, T>& v, const detail::OutputJson& in) {
     v.clear();
@@ -308,7 +276,7 @@ class Outputs : public detail::ObjectOutputs {
     detail::OutputMember& m = add(key, 0, detail::output_ops<M>(), unit, meaning);
     compute(m, [f](const void* object, detail::OutputJson& out) {
       const M value = f(*static_cast<const T*>(object));
-      OutputCodec<M>::write(value, out);
+      OutputCodec<M>::write(value, out, false);
     });
     return m;
   }
@@ -350,7 +318,7 @@ const Outputs<T>& outputs() {
 template <class T, class Json = nlohmann::ordered_json>
 Json described_json(const T& value) {
   Json out;
-  OutputCodec<T>::write(value, out);
+  OutputCodec<T>::write(value, out, false);
   return out;
 }
 

@@ -4,9 +4,10 @@
 
 #include <charconv>
 #include <cmath>
+#include <optional>
+#include <utility>
 #include <vector>
 
-#include "core/currency.hpp"
 #include "core/currency.hpp"
 #include "core/text.hpp"
 
@@ -14,7 +15,13 @@ namespace tw {
 namespace {
 
 struct Atom {
-  std::string_view name;
+  double factor = 1;
+  Exponents exponents{};
+};
+
+// A unit with the prefixes that the inputs know of it; a blank: without one.
+struct Unit {
+  std::string_view prefixes, name;
   double factor;
   Exponents exponents;
 };
@@ -26,81 +33,47 @@ constexpr Exponents kTime{1, 0, 0, 0, 0, 0, 0, 0}, kEnergy{0, 1, 0, 0, 0, 0, 0, 
 
 constexpr double kKi = 1024.0;
 // Every unit the inputs know. A new one is one line here.
-constexpr Atom kAtoms[] = {
-    {"s", 1, kTime},
-    {"ms", 1e-3, kTime},
-    {"us", 1e-6, kTime},
-    {"ns", 1e-9, kTime},
-    {"min", 60, kTime},
-    {"h", 3600, kTime},
-    {"d", 86400, kTime},
-    {"J", 1, kEnergy},
-    {"kJ", 1e3, kEnergy},
-    {"MJ", 1e6, kEnergy},
-    {"GJ", 1e9, kEnergy},
-    {"Wh", 3600, kEnergy},
-    {"kWh", 3.6e6, kEnergy},
-    {"MWh", 3.6e9, kEnergy},
-    {"GWh", 3.6e12, kEnergy},
-    {"B", 1, kData},
-    {"kB", 1e3, kData},
-    {"MB", 1e6, kData},
-    {"GB", 1e9, kData},
-    {"TB", 1e12, kData},
-    {"PB", 1e15, kData},
-    {"KiB", kKi, kData},
-    {"MiB", kKi* kKi, kData},
-    {"GiB", kKi* kKi* kKi, kData},
-    {"TiB", kKi* kKi* kKi* kKi, kData},
-    {"bit", 0.125, kData},
-    {"kbit", 125, kData},
-    {"Mbit", 1.25e5, kData},
-    {"Gbit", 1.25e8, kData},
-    {"Tbit", 1.25e11, kData},
-    {"FLOP", 1, kWork},
-    {"GFLOP", 1e9, kWork},
-    {"TFLOP", 1e12, kWork},
-    {"PFLOP", 1e15, kWork},
-    {"EFLOP", 1e18, kWork},
-    {"A", 1, kCurrent},
-    {"kA", 1e3, kCurrent},
-    {"degC", 1, kTemperature},
-    {"kg", 1, kCarbon},
-    {"g", 1e-3, kCarbon},
-    {"t", 1e3, kCarbon},
-    {"W", 1, kPower},
-    {"mW", 1e-3, kPower},
-    {"kW", 1e3, kPower},
-    {"MW", 1e6, kPower},
-    {"GW", 1e9, kPower},
-    {"Hz", 1, kFrequency},
-    {"kHz", 1e3, kFrequency},
-    {"MHz", 1e6, kFrequency},
-    {"GHz", 1e9, kFrequency},
-    {"V", 1, kVoltage},
-    {"mV", 1e-3, kVoltage},
-    {"kV", 1e3, kVoltage},
-};
+constexpr Unit kUnits[] = {{" mun", "s", 1, kTime},
+                           {" ", "min", 60, kTime},
+                           {" ", "h", 3600, kTime},
+                           {" ", "d", 86400, kTime},
+                           {" kMG", "J", 1, kEnergy},
+                           {" kMG", "Wh", 3600, kEnergy},
+                           {" kMGTP", "B", 1, kData},
+                           {" ", "KiB", kKi, kData},
+                           {" ", "MiB", kKi* kKi, kData},
+                           {" ", "GiB", kKi* kKi* kKi, kData},
+                           {" ", "TiB", kKi* kKi* kKi* kKi, kData},
+                           {" kMGT", "bit", 0.125, kData},
+                           {" GTPE", "FLOP", 1, kWork},
+                           {" k", "A", 1, kCurrent},
+                           {" ", "degC", 1, kTemperature},
+                           {" k", "g", 1e-3, kCarbon},
+                           {" ", "t", 1e3, kCarbon},
+                           {" mkMG", "W", 1, kPower},
+                           {" kMG", "Hz", 1, kFrequency},
+                           {" mk", "V", 1, kVoltage}};
+constexpr std::pair<char, double> kPrefixes[] = {{' ', 1},   {'n', 1e-9}, {'u', 1e-6}, {'m', 1e-3}, {'k', 1e3},
+                                                 {'M', 1e6}, {'G', 1e9},  {'T', 1e12}, {'P', 1e15}, {'E', 1e18}};
 
 // ISO 4217, active codes of countries.
 constexpr std::string_view kCurrencies =
-    "AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF "
-    "CLP "
-    "CNY COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HTG HUF "
-    "IDR "
-    "ILS INR IQD IRR ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA MKD MMK "
-    "MNT "
-    "MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD RUB RWF SAR "
-    "SBD "
-    "SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD UYU UZS VES "
-    "VND "
-    "VUV WST XAF XCD XOF XPF YER ZAR ZMW ZWL";
+    "AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF "
+    "CHF CLP CNY COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD "
+    "HNL HTG HUF IDR ILS INR IQD IRR ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD "
+    "MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN "
+    "PYG QAR RON RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY "
+    "TTD TWD TZS UAH UGX USD UYU UZS VES VND VUV WST XAF XCD XOF XPF YER ZAR ZMW ZWL";
 
-const Atom* find_atom(std::string_view name) {
-  static constexpr Atom kAnyMoney{"USD", 1, kMoney};
-  for (const Atom& atom : kAtoms)
-    if (atom.name == name) return &atom;
-  return is_currency(name) ? &kAnyMoney : nullptr;
+std::optional<Atom> find_atom(std::string_view name) {
+  for (const Unit& unit : kUnits)
+    for (const auto& [prefix, factor] : kPrefixes) {
+      if (unit.prefixes.find(prefix) == std::string_view::npos) continue;
+      const std::string_view rest = prefix == ' ' ? name : name.substr(name.empty() || name.front() != prefix ? 0 : 1);
+      if (rest == unit.name && (prefix == ' ' || rest.size() < name.size()))
+        return Atom{factor * unit.factor, unit.exponents};
+    }
+  return is_currency(name) ? std::optional(Atom{1, kMoney}) : std::nullopt;
 }
 
 std::string_view trim(std::string_view s) {
@@ -112,14 +85,13 @@ std::string_view trim(std::string_view s) {
 // "GB/s" -> factor and exponents. At most one '/', as in every unit people write here.
 std::optional<Atom> parse_unit(std::string_view text) {
   const auto slash = text.find('/');
-  const Atom* top = find_atom(trim(text.substr(0, slash)));
-  if (top == nullptr) return std::nullopt;
-  Atom unit = *top;
+  auto unit = find_atom(trim(text.substr(0, slash)));
+  if (!unit) return std::nullopt;
   if (slash != std::string_view::npos) {
-    const Atom* bottom = find_atom(trim(text.substr(slash + 1)));
-    if (bottom == nullptr) return std::nullopt;
-    unit.factor /= bottom->factor;
-    for (size_t i = 0; i < unit.exponents.size(); ++i) unit.exponents[i] -= bottom->exponents[i];
+    const auto bottom = find_atom(trim(text.substr(slash + 1)));
+    if (!bottom) return std::nullopt;
+    unit->factor /= bottom->factor;
+    for (size_t i = 0; i < unit->exponents.size(); ++i) unit->exponents[i] -= bottom->exponents[i];
   }
   return unit;
 }

@@ -30,7 +30,7 @@ PiecewiseWatts facility_power(const Cluster& cluster, const Site& site, const Po
   std::vector<const PiecewiseWatts*> whole, parts;
   std::vector<PiecewiseWatts> own;  // of buses whose rectifiers stop: their loss changes in steps
   for (const BusPowerRun& bus : run.buses)
-    if (!at_ac || (bus.failures.empty() && bus.outages.empty()))
+    if (!at_ac || bus.failures.empty())
       whole.push_back(bus.supply.get());
     else
       own.push_back(bus.ac(delivery));

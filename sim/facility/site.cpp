@@ -20,14 +20,6 @@ struct Codec<Price> {
   static std::string default_text(const Price&) { return ""; }
 };
 
-std::vector<std::pair<std::string, PueBase>> Choices<PueBase>::table() {
-  return {{"dc", PueBase::dc}, {"ac", PueBase::ac}};
-}
-
-std::vector<std::pair<std::string, SeriesGaps>> Choices<SeriesGaps>::table() {
-  return {{"refuse", SeriesGaps::refuse}, {"hold", SeriesGaps::hold}, {"interpolate", SeriesGaps::interpolate}};
-}
-
 void Site::describe(Description<Site>& d) {
   d.object("site", "Where the cluster stands: cooling overhead, carbon, price.");
   d.required("name", &Site::name, "name of the site");

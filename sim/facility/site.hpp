@@ -12,17 +12,9 @@
 namespace tw {
 
 enum class PueBase { dc, ac };
-template <>
-struct Choices<PueBase> {
-  static std::vector<std::pair<std::string, PueBase>> table();
-};
 
 // What to do about hours that an hourly series does not have.
 enum class SeriesGaps { refuse, hold, interpolate };
-template <>
-struct Choices<SeriesGaps> {
-  static std::vector<std::pair<std::string, SeriesGaps>> table();
-};
 
 // A price of energy in any currency of ISO 4217.
 struct Price {

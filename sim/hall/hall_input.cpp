@@ -4,20 +4,6 @@
 
 namespace tw {
 
-std::vector<std::pair<std::string, hall::Queue>> Choices<hall::Queue>::table() {
-  return {{"first_come", hall::Queue::first_come},
-          {"backfill", hall::Queue::backfill},
-          {"priority", hall::Queue::priority}};
-}
-
-std::vector<std::pair<std::string, hall::Placing>> Choices<hall::Placing>::table() {
-  return {{"packed", hall::Placing::packed}, {"spread", hall::Placing::spread}, {"units", hall::Placing::units}};
-}
-
-std::vector<std::pair<std::string, hall::Keep>> Choices<hall::Keep>::table() {
-  return {{"cap", hall::Keep::cap}, {"pause", hall::Keep::pause}};
-}
-
 namespace hall {
 
 void HallCluster::describe(Description<HallCluster>& d) {

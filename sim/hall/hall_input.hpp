@@ -15,15 +15,6 @@
 
 namespace tw {
 
-template <>
-struct Choices<hall::Queue> {
-  static std::vector<std::pair<std::string, hall::Queue>> table();
-};
-template <>
-struct Choices<hall::Placing> {
-  static std::vector<std::pair<std::string, hall::Placing>> table();
-};
-
 namespace hall {
 
 enum class Keep { cap, pause };
@@ -140,10 +131,5 @@ struct HallInput {
 };
 
 }  // namespace hall
-
-template <>
-struct Choices<hall::Keep> {
-  static std::vector<std::pair<std::string, hall::Keep>> table();
-};
 
 }  // namespace tw

@@ -5,35 +5,20 @@
 namespace tw {
 
 Power GpuPower::of(Activity a) const {
-  switch (a) {
-    case Activity::idle:
-      return idle;
-    case Activity::context:
-      return context;
-    case Activity::spin:
-      return spin;
-    case Activity::launch_bound:
-      return launch_bound;
-    case Activity::gemm_bf16:
-      return gemm_bf16;
-    case Activity::gemm_fp8:
-      return gemm_fp8;
-    case Activity::attention_forward:
-      return attention_forward;
-    case Activity::attention_backward:
-      return attention_backward;
-    case Activity::memory_bound:
-      return memory_bound;
-    case Activity::copy:
-      return copy;
-    case Activity::collective:
-      return collective;
-    case Activity::convolution:
-      return convolution;
-    case Activity::count_:
-      break;
-  }
-  return idle;
+  constexpr Power GpuPower::*watts[] = {&GpuPower::idle,
+                                        &GpuPower::context,
+                                        &GpuPower::spin,
+                                        &GpuPower::launch_bound,
+                                        &GpuPower::gemm_bf16,
+                                        &GpuPower::gemm_fp8,
+                                        &GpuPower::attention_forward,
+                                        &GpuPower::attention_backward,
+                                        &GpuPower::memory_bound,
+                                        &GpuPower::copy,
+                                        &GpuPower::collective,
+                                        &GpuPower::convolution};
+  static_assert(std::size(watts) == kActivities);
+  return this->*watts[static_cast<size_t>(a)];
 }
 
 void LimiterProfile::describe(Description<LimiterProfile>& d) {
@@ -108,6 +93,7 @@ void Accelerator::describe(Description<Accelerator>& d) {
   d.optional("graph_floor", &Accelerator::graph_floor, "shortest kernel inside a CUDA graph");
   d.optional("gemm", &Accelerator::gemm, "measured matrix products");
   d.optional("attention", &Accelerator::attention, "measured attention kernels");
+  d.optional("grouped", &Accelerator::grouped, "grouped products of experts");
   d.optional("power", &Accelerator::power,
              "watts by activity; with transfer_from: by default those of the other board by the ratio of the limits");
   d.optional("transfer_from", &Accelerator::transfer_from,
@@ -142,6 +128,17 @@ FlopRate Accelerator::peak(Precision p) const {
   const auto found = peaks.find(type_of(p).name);
   if (found != peaks.end()) return found->second;
   return FlopRate::from_value(peak(type_of(p).peak_of).value() * type_of(p).peak_share);
+}
+
+void GroupedProducts::describe(Description<GroupedProducts>& d) {
+  d.object("grouped_products", "How fast the products of a layer's experts are, made in one call.");
+  d.optional("of_dense", &GroupedProducts::of_dense, "rate over that of a large dense product", between(0.01, 1));
+  d.optional("of_copy", &GroupedProducts::of_copy, "bandwidth of operands over that of a large copy", between(0.01, 1));
+  d.optional("launch", &GroupedProducts::launch, "time of the call beside both");
+  d.optional("sharpness", &GroupedProducts::sharpness,
+             "exponent by which the times of products and of operands join: the higher, the nearer to the longer one",
+             between(1, 100));
+  d.optional("weight_sharpness", &GroupedProducts::weight_sharpness, "the same of weights' gradients", between(1, 100));
 }
 
 void AttentionPoint::describe(Description<AttentionPoint>& d) {

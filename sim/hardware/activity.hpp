@@ -27,11 +27,6 @@ enum class Activity {
 };
 constexpr size_t kActivities = static_cast<size_t>(Activity::count_);
 
-template <>
-struct Choices<Activity> {
-  static std::vector<std::pair<std::string, Activity>> table();
-};
-
 // Seconds (or shares of a second) by activity.
 class ActivityTimes {
  public:

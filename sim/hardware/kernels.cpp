@@ -102,20 +102,18 @@ double gemm_time_s(const Accelerator& a, Precision precision, double m, double n
   return std::max({a.graph_floor.value(), slow_s, 2 * m * n * k / (peak(a, precision) * efficiency)});
 }
 
-// Fitted on reference/gpu_lab_4/grouped.csv (BF16, H100 and H200, 402 products of 4 to 128 experts with 64 to 2,048
-// rows): mean error 5 % forward and of input gradients, 8 % of weight gradients. Rates are those of a large dense product,
-// so that chips and precisions keep what they reach of their peaks.
 double grouped_gemm_time_s(const Accelerator& a, Precision precision, double groups, double m, double n, double k,
                            bool weight_gradient) {
-  constexpr double kOfDense = 0.97, kBandwidth = 0.9, kLaunch_s = 15e-6, kLarge = 8192;
+  constexpr double kLarge = 8192;
   if (groups <= 0 || m <= 0 || n <= 0 || k <= 0) return 0;
+  const GroupedProducts& g = a.grouped;
   const double element = type_of(precision).operand_bytes;
   const double dense_s = gemm_time_s(a, precision, kLarge, kLarge, kLarge);
-  const double products_s = groups * m * n * k / (kLarge * kLarge * kLarge) * dense_s / kOfDense;
+  const double products_s = groups * m * n * k / (kLarge * kLarge * kLarge) * dense_s / g.of_dense;
   const double operands = element * groups * (n * k + m * k) + 2 * groups * m * n;
-  const double moves_s = operands / (a.copy_bandwidth.value() * kBandwidth);
-  const double sharpness = weight_gradient ? 1.5 : 6;
-  return kLaunch_s + std::pow(std::pow(products_s, sharpness) + std::pow(moves_s, sharpness), 1 / sharpness);
+  const double moves_s = operands / (a.copy_bandwidth.value() * g.of_copy);
+  const double sharpness = weight_gradient ? g.weight_sharpness : g.sharpness;
+  return g.launch.value() + std::pow(std::pow(products_s, sharpness) + std::pow(moves_s, sharpness), 1 / sharpness);
 }
 
 double attention_flops(const AttentionShape& s) {

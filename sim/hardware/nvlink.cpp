@@ -28,6 +28,10 @@ void NvlinkDomain::describe(Description<NvlinkDomain>& d) {
              between(0, 1));
   d.optional("host_calls", &NvlinkDomain::host_calls,
              "collectives are issued one by one by a host as slow as the one that measured the floors; else ahead");
+  d.optional("issued_floor", &NvlinkDomain::issued_floor, "shortest call of those that are issued ahead");
+  d.optional("reached_share", &NvlinkDomain::reached_share,
+             "share of the line rate that large exchanges reach, where kernels beside them hold them up",
+             between(0.01, 1));
   d.optional("collectives", &NvlinkDomain::collectives, "measured speeds; without them the bandwidth bound holds");
 }
 

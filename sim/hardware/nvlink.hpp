@@ -34,6 +34,10 @@ struct NvlinkDomain {
   int island = 0;       // accelerators of a node that NVLink joins; the others are reached over PCIe; 0: all
   double multicast_efficiency = 0;  // reached share of the line rate through switches that reduce; 0: the library's
   bool host_calls = false;          // calls are issued one by one by the host that the floors were measured with
+  // A kernel that the host has issued ahead starts without the launch that a lone call pays for.
+  Time issued_floor = seconds(10e-6);
+  // Large exchanges reach this share of the line rate (reference/gpu_lab/collectives.csv: 329 to 361 of 450 GB/s).
+  double reached_share = 0.78;
   std::vector<DomainCollective> collectives;
   static void describe(Description<NvlinkDomain>& d);
 };

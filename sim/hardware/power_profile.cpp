@@ -4,11 +4,6 @@
 
 namespace tw {
 
-std::vector<std::pair<std::string, SwitchPowerModel>> Choices<SwitchPowerModel>::table() {
-  return {
-      {"nameplate", SwitchPowerModel::nameplate}, {"ports", SwitchPowerModel::ports}, {"load", SwitchPowerModel::load}};
-}
-
 std::vector<std::pair<std::string, Redundancy>> Choices<Redundancy>::table() {
   return {{"n", Redundancy::n}, {"n+1", Redundancy::n_plus_1}, {"2n", Redundancy::two_n}};
 }

@@ -49,10 +49,6 @@ struct BatteryProfile {
 };
 
 enum class SwitchPowerModel { nameplate, ports, load };
-template <>
-struct Choices<SwitchPowerModel> {
-  static std::vector<std::pair<std::string, SwitchPowerModel>> table();
-};
 
 // What a switch draws, beside its nameplate: chassis, cabled ports, traffic.
 struct SwitchPower {

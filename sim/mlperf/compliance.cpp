@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace tw {
 
@@ -14,7 +15,7 @@ void Compliance::take(const MllogEvent& e) {
   if (!metric_) metric_ = metric;
   if (metric != *metric_) return;
   ++evaluations_;
-  if (!e.value.number) return;
+  if (!e.value.number || std::abs(*e.value.number) > 1e15) return;  // no accuracy
   last_ = e.value.number;
   least_ = std::min(least_.value_or(*last_), *last_);
   most_ = std::max(most_.value_or(*last_), *last_);

@@ -203,7 +203,7 @@ std::vector<int64_t> starts_ms(const MlperfRuns& runs) {
   for (const Result* r : runs.runs) {
     starts.push_back(next_s * 1000);
     const double busy_s = r->timeline.run_end_s - r->timeline.run_begin_s + s.run.mlperf_v4_0.meter_after.value() +
-                          s.run.mlperf_v4_0.meter_before.value() + s.software.init.value();
+                          s.run.mlperf_v4_0.meter_before.value() + s.software.phases.init.value();
     next_s += static_cast<int64_t>(std::ceil(busy_s)) + kBetweenRuns_s;
   }
   return starts;

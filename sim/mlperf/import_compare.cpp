@@ -122,7 +122,7 @@ std::vector<FittedConstant> fit_constants(const ImportedBenchmark& benchmark, co
     time("wait_before_first_evaluation", gap, "first block outside the timer of its steps");
   const Maybe later = mean_of(runs, later_eval_s), first = log(&ImportedRun::eval_first_s);
   if (later && r.run.eval_s)
-    time("evaluation_fixed", s.software.evaluation_fixed.value() + *later - *r.run.eval_s,
+    time("evaluation_fixed", s.software.phases.evaluation_fixed.value() + *later - *r.run.eval_s,
          "evaluations after the first, less what the simulation takes for the rest of one");
   if (later && first) time("first_evaluation_extra", *first - *later, "first evaluation over the later ones");
   const Maybe step = log(&ImportedRun::step_s);

@@ -8,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "core/csv_field.hpp"
 #include "core/text.hpp"
@@ -266,15 +267,29 @@ std::string import_table(const Import& import) {
   return out + findings_text(import);
 }
 
-std::string import_json(const Import& import, const std::string& comparison) {
-  json out = {
-      {"trainwatt", version()}, {"files", import.files}, {"benchmarks", json::array()}, {"findings", json::array()}};
-  for (const ImportedBenchmark& b : import.benchmarks) out["benchmarks"].push_back(benchmark_json(b));
-  for (const LogFinding& f : import.findings)
-    out["findings"].push_back(
-        {{"kind", f.kind}, {"file", f.file}, {"line", f.line > 0 ? json(f.line) : json(nullptr)}, {"what", f.what}});
-  if (!comparison.empty()) out["comparison"] = json::parse(comparison);
-  return out.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+void import_json(const Import& import, const std::string& comparison,
+                 const std::function<void(std::string_view)>& write) {
+  const auto part = [](const json& j, size_t indent) {
+    std::string text;
+    for (const char c : j.dump(2, ' ', false, json::error_handler_t::replace))
+      text.append(1, c).append(c == '\n' ? indent : 0, ' ');
+    return text;
+  };
+  const auto list = [&](const char* key, const auto& values, const auto& json_of) {
+    const char* before = "[\n    ";
+    write(fmt::format(",\n  \"{}\": ", key));
+    for (const auto& value : values) {
+      write(std::exchange(before, ",\n    ") + part(json_of(value), 4));
+    }
+    write(values.empty() ? "[]" : "\n  ]");
+  };
+  write(fmt::format("{{\n  \"trainwatt\": {},\n  \"files\": {}", json(version()).dump(), import.files));
+  list("benchmarks", import.benchmarks, benchmark_json);
+  list("findings", import.findings, [](const LogFinding& f) -> json {
+    return {{"kind", f.kind}, {"file", f.file}, {"line", f.line > 0 ? json(f.line) : json(nullptr)}, {"what", f.what}};
+  });
+  if (!comparison.empty()) write(",\n  \"comparison\": " + part(json::parse(comparison), 2));
+  write("\n}\n");
 }
 
 std::string import_csv(const Import& import) {

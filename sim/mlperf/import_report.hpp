@@ -1,7 +1,9 @@
 // Imported MLPerf results for people and for programs.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <string_view>
 
 #include "mlperf/submission.hpp"
 
@@ -13,8 +15,10 @@ std::string import_table(const Import& import);
 
 // {"trainwatt", "benchmarks": [{"folder", "submitter", "system", ..., "runs": [...], "score": {...}}], "findings":
 // [...]} in SI units; null where something was not logged.
-// `comparison` (JSON, may be empty) becomes the key "comparison".
-std::string import_json(const Import& import, const std::string& comparison = "");
+// `comparison` (JSON, may be empty) becomes the key "comparison". It is handed over piece by piece: a whole round's
+// would fill the memory.
+void import_json(const Import& import, const std::string& comparison,
+                 const std::function<void(std::string_view)>& write);
 
 // One row a run; columns named as in reference/smc_v4.0/runs.csv where they mean the same.
 std::string import_csv(const Import& import);

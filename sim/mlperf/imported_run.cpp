@@ -56,7 +56,7 @@ class RunReader {
       over_ = true;
       return find(e.line, "mixed_runs", "another run begins here; only the first is read");
     }
-    fingerprint_.add(e.key.data(), e.key.size());
+    fingerprint_.add(e.key);
     fingerprint_.add(e.time_ms);
     compliance_.take(e);
     if (!header(e)) progress(e);
@@ -88,30 +88,30 @@ class RunReader {
     findings_.push_back({run_.file, line, kind, std::move(what)});
   }
 
+  // The number of a line; absent where there is none, or, with a finding, where it is no such number.
+  Maybe possible(const MllogEvent& e, double least, double most) {
+    if (!e.value.number || (*e.value.number >= least && *e.value.number <= most)) return e.value.number;
+    find(e.line, "impossible_value", fmt::format("{} is {:g}; left out", e.key, *e.value.number));
+    return std::nullopt;
+  }
+
   // Keys that describe the run. False: something else.
   bool header(const MllogEvent& e) {
     const auto text = [&](std::string& to) {
       if (to.empty()) to = e.value.text;
       return true;
     };
-    // What counts something lies above 0, and what a computer holds below 1e15.
-    const auto count = [&](Maybe& to) {
-      if (to || !e.value.number) return true;
-      if (*e.value.number > 0 && *e.value.number < 1e15)
-        to = e.value.number;
-      else
-        find(e.line, "impossible_value", fmt::format("{} is {:g}; left out", e.key, *e.value.number));
+    const auto within = [&](Maybe& to, double least, double most) {
+      if (!to) to = possible(e, least, most);
       return true;
     };
+    const auto count = [&](Maybe& to) { return within(to, 1, 1e15); };  // what a computer holds lies below that
     if (e.key == "submission_benchmark") return text(run_.benchmark);
     if (e.key == "submission_division") return text(run_.division);
     if (e.key == "submission_org") return text(run_.organisation);
     if (e.key == "submission_platform") return text(run_.platform);
-    if (e.key == "seed" || e.key == "opt_base_learning_rate") {
-      Maybe& to = e.key == "seed" ? run_.seed : run_.learning_rate;
-      if (!to) to = e.value.number;
-      return true;
-    }
+    if (e.key == "seed") return within(run_.seed, -0x1p64, 0x1p64);
+    if (e.key == "opt_base_learning_rate") return within(run_.learning_rate, 0, 1e6);
     if (e.key == "global_batch_size") return count(run_.global_batch_size);
     if (e.key == "gradient_accumulation_steps") return count(run_.gradient_accumulation);
     if (e.key == "train_samples") return count(run_.train_samples);
@@ -121,7 +121,11 @@ class RunReader {
   }
 
   void progress(const MllogEvent& e) {
-    const Mark at = mark_of(e);
+    Mark at = mark_of(e);
+    if (at.known() && !(std::abs(at.value) < 1e15)) {
+      find(e.line, "impossible_value", fmt::format("{} stands at {:g}; left out", e.key, at.value));
+      at = {};
+    }
     if (e.key == "init_start") {
       if (init_ms_ == 0) init_ms_ = e.time_ms;
     } else if (e.key == "run_start") {
@@ -133,7 +137,7 @@ class RunReader {
       run_.stop_ms = e.time_ms;
       run_.status = e.text("status");
       stop_at_ = at;
-      if (e.value.number) run_.accuracy = e.value.number;
+      if (const Maybe reached = possible(e, -1e15, 1e15)) run_.accuracy = reached;
       return;
     } else if (run_.start_ms == 0) {
       return;
@@ -371,11 +375,6 @@ class RunReader {
 };
 
 }  // namespace
-
-void Fingerprint::add(const void* data, size_t size) {
-  const auto* bytes = static_cast<const unsigned char*>(data);
-  for (size_t i = 0; i < size; ++i) hash_ = (hash_ ^ bytes[i]) * 1099511628211ULL;
-}
 
 ImportedRun read_run(const std::string& path, const std::string& file, std::vector<LogFinding>& findings) {
   ImportedRun run;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "mlperf/mllog.hpp"
@@ -45,11 +46,16 @@ struct ImportedRun {
 // needed; a finding says where none does.
 ImportedRun read_run(const std::string& path, const std::string& file, std::vector<LogFinding>& findings);
 
-// FNV-1a, to tell equal files and traces from others.
+// FNV-1a (of numbers a word at a time), to tell equal files and traces from others.
 class Fingerprint {
  public:
-  void add(const void* data, size_t size);
-  void add(int64_t value) { add(&value, sizeof value); }
+  void add(std::string_view text) {
+    for (const unsigned char c : text) hash_ = (hash_ ^ c) * 1099511628211ULL;
+  }
+  void add(int64_t value) {
+    hash_ = (hash_ ^ static_cast<uint64_t>(value)) * 0x9e3779b97f4a7c15ULL;
+    hash_ ^= hash_ >> 32;
+  }
   uint64_t value() const { return hash_; }
 
  private:

@@ -108,24 +108,26 @@ std::string read_event(std::string_view text, MllogEvent& event) {
   return "";
 }
 
-// Node files are thousands of lines of one form; those are read without a JSON tree. False: read it as JSON.
-bool read_reading(std::string_view text, MllogEvent& event) {
+// Node files are thousands of lines of one form; those are read without a JSON tree. Where the object ends; 0: read it as
+// JSON.
+size_t read_reading(std::string_view text, MllogEvent& event) {
   constexpr std::string_view a = R"({"namespace": "", "time_ms": )";
   constexpr std::string_view b = R"(, "event_type": "POINT_IN_TIME", "key": "power_reading", "value": )";
   constexpr std::string_view c = R"(, "metadata": ""})";
-  if (text.substr(0, a.size()) != a) return false;
+  if (text.substr(0, a.size()) != a) return 0;
   const char* const end = text.data() + text.size();
   int64_t time = 0, watts = 0;
   const auto t = std::from_chars(text.data() + a.size(), end, time);
-  if (t.ec != std::errc() || std::string_view(t.ptr, std::min<size_t>(b.size(), end - t.ptr)) != b) return false;
+  if (t.ec != std::errc() || std::string_view(t.ptr, std::min<size_t>(b.size(), end - t.ptr)) != b) return 0;
   const auto w = std::from_chars(t.ptr + b.size(), end, watts);
-  if (w.ec != std::errc() || std::string_view(w.ptr, end - w.ptr) != c) return false;
+  if (w.ec != std::errc() || std::string_view(w.ptr, std::min<size_t>(c.size(), end - w.ptr)) != c) return 0;
   event.time_ms = time;
   event.key = "power_reading";
   event.kind = MllogEvent::Kind::point;
-  event.value = {static_cast<double>(watts), ""};
+  event.value.number = static_cast<double>(watts);
+  event.value.text.clear();
   event.fields.clear();
-  return true;
+  return static_cast<size_t>(w.ptr + c.size() - text.data());
 }
 
 class Scanner {
@@ -152,7 +154,7 @@ class Scanner {
     if (!file) {
       return fault("unreadable", 0, fmt::format("cannot be read ({})", std::strerror(errno)));
     }
-    const auto block = std::make_unique<char[]>(kBlock);
+    const auto block = std::make_unique_for_overwrite<char[]>(kBlock);
     bool any = false;
     for (size_t size; (size = std::fread(block.get(), 1, kBlock, file.get())) > 0;) {
       any = true;
@@ -207,11 +209,15 @@ class Scanner {
       std::string problem = "no JSON object";
       size_t end = std::string_view::npos;
       if (begin != std::string_view::npos && text[begin] == '{') {
-        end = object_end(text.substr(begin));
-        const std::string_view object = text.substr(begin, end);
-        problem = end == std::string_view::npos      ? "the JSON object does not end"
-                  : read_reading(object, event_now_) ? ""
-                                                     : read_event(object, event_now_);
+        const std::string_view rest = text.substr(begin);
+        if (const size_t length = read_reading(rest, event_now_); length > 0) {
+          end = length;
+          problem.clear();
+        } else {
+          end = object_end(rest);
+          problem = end == std::string_view::npos ? "the JSON object does not end"
+                                                  : read_event(rest.substr(0, end), event_now_);
+        }
       }
       if (problem.empty()) {
         ++scan_.events;

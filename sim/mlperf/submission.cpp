@@ -8,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/files.hpp"
@@ -37,6 +38,11 @@ constexpr size_t kDeepest = 32;  // folders inside one another
 std::map<std::string, BenchmarkFiles> walk(const fs::path& top, std::vector<LogFinding>& findings) {
   std::map<std::string, BenchmarkFiles> all;
   std::error_code error;
+  const size_t above = top.string().size() + (top.has_relative_path() ? 1 : 0);
+  const auto below = [&](const fs::path& path) {  // as lexically_relative(), which takes ten times as long
+    if (path.native().size() <= above) return std::string(path == top ? "." : "..");
+    return path.native().substr(above);
+  };
   fs::recursive_directory_iterator it(top, fs::directory_options::skip_permission_denied, error);
   for (const fs::recursive_directory_iterator end; !error && it != end; it.increment(error)) {
     std::error_code ignored;
@@ -45,17 +51,17 @@ std::map<std::string, BenchmarkFiles> walk(const fs::path& top, std::vector<LogF
     if (!it->is_regular_file(ignored)) continue;
     const bool text = it->path().extension() == ".txt";
     const fs::path folder = it->path().parent_path();
-    const std::string file = it->path().lexically_relative(top).string();
+    const std::string file = below(it->path());
     if (folder.parent_path().filename() == "power") {
-      BenchmarkFiles& b = all[folder.parent_path().parent_path().lexically_relative(top).string()];
+      BenchmarkFiles& b = all[below(folder.parent_path().parent_path())];
       if (text && begins(name, "node_")) b.nodes[folder.filename().string()].push_back(file);
       if (text && begins(name, "sw_")) b.switches[folder.filename().string()].push_back(file);
     } else if (text && begins(name, "result_")) {
-      all[folder.lexically_relative(top).string()].results.push_back(file);
+      all[below(folder)].results.push_back(file);
     } else if (name == "scaling.json") {
-      all[folder.lexically_relative(top).string()].scaling = true;
+      all[below(folder)].scaling = true;
     } else if (name == "SIMULATED") {
-      all[folder.lexically_relative(top).string()].simulated = true;
+      all[below(folder)].simulated = true;
     }
   }
   if (error) findings.push_back({".", 0, "unreadable", fmt::format("a folder cannot be read ({})", error.message())});
@@ -345,9 +351,9 @@ Import import_submission(const std::string& folder,
   if (all.empty())
     throw InputError({{folder, "", "holds no result file",
                        "a submission (SUBMITTER/results/SYSTEM/BENCHMARK/result_*.txt) or a part of it"}});
-  std::vector<std::pair<ImportedBenchmark, const BenchmarkFiles*>> chosen;
+  std::vector<std::pair<ImportedBenchmark, BenchmarkFiles*>> chosen;
   std::vector<std::string> there;
-  for (const auto& [path, files] : all) {
+  for (auto& [path, files] : all) {
     ImportedBenchmark b;
     b.folder = path;
     const fs::path place = path == "." ? top : top / path;
@@ -371,7 +377,7 @@ Import import_submission(const std::string& folder,
     throw InputError({{folder, "", "none of its benchmarks is asked for", "there are: " + list}});
   }
   for (auto& [b, files] : chosen) {
-    importer.read(b, *files);
+    importer.read(b, std::exchange(*files, {}));
     b.score = score_runs(b.benchmark, b.runs, b.scaling_factor.value_or(1));
     importer.out.benchmarks.push_back(std::move(b));
   }

@@ -66,17 +66,25 @@ int live_sources(const DeliveryGraph& graph, Vertex v) {
   return count;
 }
 
-// Rectifiers that have failed, the last of a bus first; without a feed, everything above the buses.
-void fail_parts(DeliveryGraph& graph, const std::map<int, int>& failed_by_bus, bool feed) {
-  std::map<int, int> seen;
-  const auto count = boost::num_vertices(graph);
+// Parts that have failed: of a bus's rectifiers the last first; without a feed, everything above the buses.
+void fail_parts(DeliveryGraph& graph, const PowerRun& run, double time_s) {
+  std::map<int, int> rectifiers;  // by bus
+  for (const BusPowerRun& bus : run.buses)
+    for (const FailedUnit& f : bus.failures)
+      if (f.at(time_s)) rectifiers[bus.bus] += f.count;
+  const bool feed = std::none_of(run.failures.begin(), run.failures.end(),
+                                 [&](const FailedUnit& f) { return f.part == "feed" && f.at(time_s); });
   std::map<int, std::vector<Vertex>> by_bus;
-  for (Vertex v = 0; v < count; ++v) {
-    graph[v].failed = !feed && graph[v].kind != DeliveryKind::bus && graph[v].kind != DeliveryKind::node;
-    if (graph[v].kind != DeliveryKind::rectifier) continue;
-    by_bus[graph[*boost::adjacent_vertices(v, graph).first].index].push_back(v);
+  for (Vertex v = 0; v < boost::num_vertices(graph); ++v) {
+    DeliveryVertex& vertex = graph[v];
+    vertex.failed = !feed && vertex.kind != DeliveryKind::bus && vertex.kind != DeliveryKind::node;
+    for (const FailedUnit& f : run.failures)
+      vertex.failed |=
+          vertex.kind == DeliveryKind::stage && f.at(time_s) && f.part == vertex.stage && f.unit == vertex.index;
+    if (vertex.kind == DeliveryKind::rectifier)
+      by_bus[graph[*boost::adjacent_vertices(v, graph).first].index].push_back(v);
   }
-  for (const auto& [bus, failed] : failed_by_bus) {
+  for (const auto& [bus, failed] : rectifiers) {
     auto& list = by_bus[bus];
     for (int k = 0; k < failed && k < static_cast<int>(list.size()); ++k)
       graph[list[list.size() - 1 - static_cast<size_t>(k)]].failed = true;
@@ -208,12 +216,10 @@ DeliveryRun integrate_delivery(const Cluster& cluster, const PowerRun& run) {
   std::vector<double> times{run.run_begin_s, run.run_end_s};
   for (const PiecewiseWatts& dc : run.group_dc)
     for (size_t i = 0; i < dc.pieces(); ++i) times.push_back(dc.piece_begin_s(i));
-  for (const BusPowerRun& bus : run.buses) {
-    for (const RectifierFailure& failure : bus.failures) times.push_back(failure.at_s);
-    for (const Outage& outage : bus.outages) times.insert(times.end(), {outage.from_s, outage.to_s});
+  for (const BusPowerRun& bus : run.buses)
     for (size_t i = 0; bus.supply != bus.dc && i < bus.supply->pieces(); ++i)
       times.push_back(bus.supply->piece_begin_s(i));
-  }
+  for (const FailedUnit& failure : run.failures) times.insert(times.end(), {failure.from_s, failure.to_s});
   std::sort(times.begin(), times.end());
   times.erase(std::unique(times.begin(), times.end()), times.end());
 
@@ -245,13 +251,7 @@ DeliveryRun integrate_delivery(const Cluster& cluster, const PowerRun& run) {
   for (size_t k = 0; k + 1 < times.size(); ++k) {
     const double begin_s = times[k], end_s = times[k + 1];
     if (begin_s < run.run_begin_s || end_s > run.run_end_s) continue;
-    std::map<int, int> failed;
-    for (const BusPowerRun& bus : run.buses)
-      for (const RectifierFailure& failure : bus.failures)
-        if (failure.at_s <= begin_s) failed[bus.bus] += failure.count;
-    const auto out = [&](const Outage& o) { return o.from_s <= begin_s && begin_s < o.to_s; };
-    fail_parts(graph, failed,
-               run.buses.empty() || std::none_of(run.buses[0].outages.begin(), run.buses[0].outages.end(), out));
+    fail_parts(graph, run, begin_s);
     std::map<int, double> battery_w;
     for (const BusPowerRun& bus : run.buses)
       if (bus.supply != bus.dc) battery_w[bus.bus] = bus.supply->at(begin_s) - bus.dc->at(begin_s);

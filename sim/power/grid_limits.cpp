@@ -225,15 +225,18 @@ std::vector<SpectrumLine> spectrum(const Curve& curve, double from_hz, double to
     for (size_t i = 0; i <= n; ++i)
       pointer[i] = turned % 64 == 0 ? std::polar(1.0, angle(i, hz)) : pointer[i] * turn[i];
     ++turned;
-    const Complex whole = 1.0 / Complex(0, omega);
-    Complex sum = 0;
+    // Over i omega, at the end; quotients of complex numbers are slow.
+    Complex levels = 0, sum = 0;
     for (size_t i = 0; i < n; ++i) {
       const CurvePiece& p = curve[i];
-      sum += (p.level_w - mean_w) * whole * (pointer[i] - pointer[i + 1]);
+      levels += (p.level_w - mean_w) * (pointer[i] - pointer[i + 1]);
       if (p.slope != 0)
         sum += p.slope / (omega * omega) * (pointer[i + 1] * Complex(1, omega * (p.end_s - p.begin_s)) - pointer[i]);
-      if (p.extra_w != 0) sum += p.extra_w * (pointer[i] - left[i] * pointer[i + 1]) / Complex(p.rate, omega);
+      if (p.extra_w != 0)
+        sum += p.extra_w / (p.rate * p.rate + omega * omega) * (pointer[i] - left[i] * pointer[i + 1]) *
+               Complex(p.rate, -omega);
     }
+    sum += levels / Complex(0, omega);
     lines.push_back({hz, 2 * std::abs(sum) / span_s});
   }
   return lines;

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/quantile.hpp"
+#include "core/random.hpp"
+
 namespace tw {
 
 void NodeParts::add(const NodeParts& o, double factor) {
@@ -39,11 +42,24 @@ NodeParts node_parts(const NodeType& node, const ActivityTimes& shares, Power gp
   return parts;
 }
 
-NodeParts phase_node_parts(const NodeType& node, const Phase& phase, Power gpu_limit, NodeState state) {
-  if (phase.parts.empty()) return node_parts(node, phase.shares, gpu_limit, state);
+NodeParts phase_node_parts(const NodeType& node, const Phase& phase, Power board_limit, bool over_fabric) {
+  if (phase.kind == PhaseKind::off) return {};
+  const bool outside_job = phase.kind == PhaseKind::before || phase.kind == PhaseKind::after;
+  // Evaluations are launched kernel by kernel: their gaps are the host's, and draw as launch-bound work does.
+  const bool in_step = phase.kind == PhaseKind::train || phase.kind == PhaseKind::first_step;
+  const NodeState state{over_fabric && !outside_job, in_step};
+  const Power limit = phase.gpu_limit_w > 0 ? std::min(board_limit, watts(phase.gpu_limit_w)) : board_limit;
+  if (phase.parts.empty()) return node_parts(node, phase.shares, limit, state);
   NodeParts sum;
-  for (const PhasePart& part : phase.parts) sum.add(node_parts(node, part.shares, gpu_limit, state), part.share);
+  for (const PhasePart& part : phase.parts) sum.add(node_parts(node, part.shares, limit, state), part.share);
   return sum;
+}
+
+double spread_factor(const NodeType& node, uint64_t seed, int number) {
+  const double sigma = node.power.spread;
+  if (!(sigma > 0)) return 1;
+  SplitMix64 stream = random_stream(seed, "node power", static_cast<uint64_t>(number));
+  return 1 + sigma * std::clamp(normal_quantile(uniform(stream)), -3.0, 3.0);
 }
 
 NodeParts idle_node(const NodeType& node, Power gpu_limit) {

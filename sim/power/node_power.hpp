@@ -31,8 +31,13 @@ struct NodeState {
 // `shares`: of the wall time of each GPU of the node, kernels already lengthened by the limit.
 NodeParts node_parts(const NodeType& node, const ActivityTimes& shares, Power gpu_limit, NodeState state);
 
-// A node through a phase of a timeline: its stretches are held to the limit one by one.
-NodeParts phase_node_parts(const NodeType& node, const Phase& phase, Power gpu_limit, NodeState state);
+// A node through a phase of a timeline: its stretches are held to the limit one by one. `over_fabric`: the job spans
+// more than one node.
+NodeParts phase_node_parts(const NodeType& node, const Phase& phase, Power board_limit, bool over_fabric);
+
+// Boards differ: a draw for each node of the cluster, bounded at three standard deviations, the same whatever else
+// runs.
+double spread_factor(const NodeType& node, uint64_t seed, int number);
 
 // A node that is on and has no job.
 NodeParts idle_node(const NodeType& node, Power gpu_limit);

@@ -64,29 +64,18 @@ void StepPower::describe(Outputs<StepPower>& d) {
   d.output("end_s", &StepPower::end_s);
 }
 
-void RectifierFailure::describe(Outputs<RectifierFailure>& d) {
-  d.output("bus", &RectifierFailure::bus);
-  d.output("count", &RectifierFailure::count);
-  d.output("at_s", &RectifierFailure::at_s);
-}
-
-void Outage::describe(Outputs<Outage>& d) {
-  d.output("from_s", &Outage::from_s);
-  d.output("to_s", &Outage::to_s);
-}
-
-void NodeCap::describe(Outputs<NodeCap>& d) {
-  d.output("nodes", &NodeCap::nodes);
-  d.output("from_s", &NodeCap::from_s);
-  d.output("gpu_limit", &NodeCap::gpu_limit);
+void FailedUnit::describe(Outputs<FailedUnit>& d) {
+  d.output("part", &FailedUnit::part);
+  d.output("unit", &FailedUnit::unit);
+  d.output("count", &FailedUnit::count);
+  d.output("from_s", &FailedUnit::from_s);
+  d.output("to_s", &FailedUnit::to_s);
 }
 
 void PowerOptions::describe(Outputs<PowerOptions>& d) {
   d.output("gpu_limit", &PowerOptions::gpu_limit);
   d.output("seed", &PowerOptions::seed);
-  d.output("caps", &PowerOptions::caps);
   d.output("failures", &PowerOptions::failures);
-  d.output("outages", &PowerOptions::outages);
 }
 
 }  // namespace tw

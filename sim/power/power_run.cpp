@@ -8,8 +8,6 @@
 #include <set>
 
 #include "core/error.hpp"
-#include "core/quantile.hpp"
-#include "core/random.hpp"
 #include "core/sum.hpp"
 #include "power/bus.hpp"
 #include "power/loss_law.hpp"
@@ -26,15 +24,6 @@ bool trains(const NodeGroup& group) {
                      [](const Phase& p) { return p.kind == PhaseKind::train; });
 }
 
-bool outside_job(PhaseKind kind) {
-  return kind == PhaseKind::before || kind == PhaseKind::after;
-}
-
-// Evaluations are launched kernel by kernel: their gaps are the host's, and draw as launch-bound work does.
-bool in_step(PhaseKind kind) {
-  return kind == PhaseKind::train || kind == PhaseKind::first_step;
-}
-
 // Training steps of the group, or those before its first evaluation; neighbours joined.
 std::vector<Span> train_spans(const NodeGroup& group, bool before_evaluation) {
   std::vector<Span> spans;
@@ -49,22 +38,6 @@ std::vector<Span> train_spans(const NodeGroup& group, bool before_evaluation) {
   return spans;
 }
 
-// Boards differ: a draw per node, bounded at three standard deviations, the same whatever else runs.
-double spread_factor(double sigma, uint64_t seed, int node) {
-  if (!(sigma > 0)) return 1;
-  SplitMix64 stream = random_stream(seed, "node power", static_cast<uint64_t>(node));
-  return 1 + sigma * std::clamp(normal_quantile(uniform(stream)), -3.0, 3.0);
-}
-
-// The cap that holds the nodes of a group, or null.
-const NodeCap* cap_of(const PowerOptions& options, const NodeGroup& group) {
-  const NodeCap* cap = nullptr;
-  for (const NodeCap& one : options.caps)
-    if (!group.nodes.empty() && std::find(one.nodes.begin(), one.nodes.end(), group.nodes.front()) != one.nodes.end())
-      cap = &one;
-  return cap;
-}
-
 // What the phases of one group draw.
 struct GroupPower {
   PiecewiseWatts dc;
@@ -74,7 +47,7 @@ struct GroupPower {
 };
 
 GroupPower group_power(const Cluster& cluster, const Timeline& timeline, const NodeGroup& group, Power board_limit,
-                       const NodeCap* cap, bool over_fabric) {
+                       bool over_fabric) {
   GroupPower power;
   power.dc = PiecewiseWatts(idle_node(cluster.node, board_limit).total());
   if (!group.phases.empty()) power.dc.begin(group.phases.front().begin_s);
@@ -82,11 +55,7 @@ GroupPower group_power(const Cluster& cluster, const Timeline& timeline, const N
   const double steady_end_s = steady.empty() ? -std::numeric_limits<double>::infinity() : steady.back().end_s;
   double covered_s = 0;
   for (const Phase& phase : group.phases) {
-    const bool capped = cap != nullptr && phase.begin_s >= cap->from_s && cap->gpu_limit < board_limit;
-    Power limit = capped ? cap->gpu_limit : board_limit;
-    if (phase.gpu_limit_w > 0) limit = std::min(limit, watts(phase.gpu_limit_w));
-    const NodeParts parts =
-        phase_node_parts(cluster.node, phase, limit, {over_fabric && !outside_job(phase.kind), in_step(phase.kind)});
+    const NodeParts parts = phase_node_parts(cluster.node, phase, board_limit, over_fabric);
     const double watts = parts.total();
     power.dc.append(phase.end_s, watts);
     const double inside_s = std::min(phase.end_s, timeline.run_end_s) - std::max(phase.begin_s, timeline.run_begin_s);
@@ -121,35 +90,29 @@ std::optional<double> ratio(const Sum& energy, double time_s) {
   return energy.value() / time_s;
 }
 
+// With all its rectifiers: what becomes of a bus that has lost some is the run's to say.
 void check_rating(const Cluster& cluster, const BusPowerRun& bus) {
   const PowerDelivery& delivery = cluster.power_delivery;
   const PiecewiseWatts& dc = *bus.supply;
   for (size_t i = 0; i < dc.pieces(); ++i) {
-    double at_s = dc.piece_begin_s(i);
-    for (const RectifierFailure& failure : bus.failures)  // the worst moment of the piece is after its last failure
-      if (failure.at_s < dc.piece_end_s(i)) at_s = std::max(at_s, failure.at_s);
-    const int on = bus.rectifiers_on(delivery, at_s);
-    const double rating_w = on * delivery.rectifier.rating.value();
-    if (dc.piece_w(i) <= rating_w) continue;
+    if (dc.piece_w(i) <= bus_rating_w(delivery)) continue;
     throw DoesNotFit(fmt::format(
         "bus {} of {} (node{} {}) asks for {:.0f} W at {:.3f} s from run_start; its {} rectifiers of {} give {:.0f} W",
-        bus.bus, cluster.name, bus.nodes.size() > 1 ? "s" : "", fmt::join(bus.nodes, ", "), dc.piece_w(i), at_s, on,
-        to_text(delivery.rectifier.rating), rating_w));
+        bus.bus, cluster.name, bus.nodes.size() > 1 ? "s" : "", fmt::join(bus.nodes, ", "), dc.piece_w(i),
+        dc.piece_begin_s(i), bus_rectifiers(delivery), to_text(delivery.rectifier.rating), bus_rating_w(delivery)));
   }
 }
 
-// What the rectifiers of a bus give: a battery carries it while there is no feed, and what is beyond their rating.
-std::shared_ptr<const PiecewiseWatts> supply_of(const PowerDelivery& delivery,
-                                                const std::shared_ptr<const PiecewiseWatts>& dc,
-                                                const std::vector<Outage>& outages) {
-  const double rating_w = bus_rating_w(delivery);
-  if (!delivery.battery || dc->pieces() == 0 ||
-      (outages.empty() && dc->peak(dc->begin_s(), dc->end_s()).watts <= rating_w))
-    return dc;
-  std::vector<std::unique_ptr<Stage>> stages;
-  stages.push_back(std::make_unique<BatteryShelf>("battery", battery_of_bus(*delivery.battery, rating_w)));
-  return std::make_shared<PiecewiseWatts>(
-      std::move(run_chain(stages, *dc, dc->begin_s(), dc->end_s(), outages).input.front()));
+// What a failed part takes from a bus, in rectifiers.
+int rectifiers_lost(const PowerDelivery& delivery, const FailedUnit& failure, int bus) {
+  if (failure.part == "feed") return bus_rectifiers(delivery);
+  if (failure.part == "rectifier") return failure.unit == bus ? failure.count : 0;
+  int below = 1;
+  for (const PowerStage& stage : delivery.upstream) {
+    below *= stage.feeds;
+    if (stage.kind == failure.part) return bus / below == failure.unit ? bus_rectifiers(delivery) : 0;
+  }
+  return 0;
 }
 
 // Fills run.buses from run.nodes.
@@ -157,16 +120,15 @@ void integrate_buses(const Cluster& cluster, const PowerOptions& options, PowerR
   std::map<int, std::vector<size_t>> members;  // bus -> positions in run.nodes
   for (size_t i = 0; i < run.nodes.size(); ++i) members[bus_of(cluster, run.nodes[i].node)].push_back(i);
   // Buses with nodes of the same groups and factors carry the same load: summed once.
-  struct Curves {
-    std::shared_ptr<const PiecewiseWatts> dc, supply;
-  };
-  std::map<std::vector<std::pair<int, double>>, Curves> known;
+  std::map<std::vector<std::pair<int, double>>, std::shared_ptr<const PiecewiseWatts>> known;
+  run.failures = options.failures;
   const double duration_s = run.duration_s();
   for (const auto& [index, positions] : members) {
     BusPowerRun bus;
     bus.bus = index;
-    for (const RectifierFailure& failure : options.failures)
-      if (failure.bus == index) bus.failures.push_back(failure);
+    for (FailedUnit failure : options.failures)
+      if ((failure.count = rectifiers_lost(cluster.power_delivery, failure, index)) > 0)
+        bus.failures.push_back(failure);
     std::vector<std::pair<int, double>> key;
     Sum dc_j;
     for (const size_t i : positions) {
@@ -176,7 +138,7 @@ void integrate_buses(const Cluster& cluster, const PowerOptions& options, PowerR
       dc_j.add(run.nodes[i].dc_j);
     }
     std::sort(key.begin(), key.end());
-    auto& [dc, supply] = known[key];
+    auto& dc = known[key];
     if (!dc) {
       std::vector<PiecewiseWatts> scaled;
       for (const auto& [group, factor] : key)
@@ -184,11 +146,9 @@ void integrate_buses(const Cluster& cluster, const PowerOptions& options, PowerR
       std::vector<const PiecewiseWatts*> parts;
       for (const PiecewiseWatts& part : scaled) parts.push_back(&part);
       dc = std::make_shared<PiecewiseWatts>(PiecewiseWatts::sum(parts));
-      supply = supply_of(cluster.power_delivery, dc, options.outages);
     }
     bus.dc = dc;
-    bus.supply = supply;
-    bus.outages = options.outages;
+    bus.supply = supply_through_battery(cluster.power_delivery, bus);
     check_rating(cluster, bus);
     const PiecewiseWatts::Peak peak = dc->peak(run.run_begin_s, run.run_end_s);
     bus.peak_w = peak.watts;
@@ -237,14 +197,14 @@ PowerRun integrate_power(const Cluster& cluster, const Timeline& timeline, const
   std::vector<Span> steady, training;  // of the first group that trains
   for (size_t g = 0; g < timeline.groups.size(); ++g) {
     const NodeGroup& group = timeline.groups[g];
-    const GroupPower power = group_power(cluster, timeline, group, limit, cap_of(options, group), over_fabric);
+    const GroupPower power = group_power(cluster, timeline, group, limit, over_fabric);
     const auto n = static_cast<double>(group.nodes.size());
     double factors = 0;
     for (const int node : group.nodes) {
       NodePowerRun one;
       one.node = node;
       one.group = static_cast<int>(g);
-      one.factor = spread_factor(cluster.node.power.spread, options.seed, node);
+      one.factor = spread_factor(cluster.node, options.seed, node);
       one.dc_j = one.factor * power.dc.integral(run.run_begin_s, run.run_end_s);
       one.peak_w = one.factor * power.dc.peak(run.run_begin_s, run.run_end_s).watts;
       one.mean_w = run.duration_s() > 0 ? one.dc_j / run.duration_s() : one.peak_w;
@@ -327,11 +287,11 @@ JobEnergy job_energy(const Cluster& cluster, const Timeline& timeline, const Pow
   NodeParts parts_j;
   std::set<int> buses;
   for (const NodeGroup& group : timeline.groups) {
-    const GroupPower power = group_power(cluster, timeline, group, limit, cap_of(options, group), node_count > 1);
+    const GroupPower power = group_power(cluster, timeline, group, limit, node_count > 1);
     const double group_j = power.dc.integral(from_s, to_s);
     double factors = 0;
     for (const int node : group.nodes) {
-      const double factor = spread_factor(cluster.node.power.spread, options.seed, node);
+      const double factor = spread_factor(cluster.node, options.seed, node);
       factors += factor;
       energy.node_j[node] = group_j * factor;
       buses.insert(bus_of(cluster, node));
@@ -343,14 +303,9 @@ JobEnergy job_energy(const Cluster& cluster, const Timeline& timeline, const Pow
   energy.nodes_dc_j = dc_j.value();
   const PowerDelivery& delivery = cluster.power_delivery;
   const LossLaw all = rectifier_law(delivery).times(static_cast<double>(buses.size()));
-  double loss_j = all.loss_j(energy.nodes_dc_j, to_s - from_s);
-  for (const RectifierFailure& failure : options.failures) {  // no fixed loss any more
-    const int gone = std::min(failure.count, bus_rectifiers(delivery));
-    loss_j -= rectifier_law(delivery, gone).loss_j(0, std::max(0.0, to_s - std::max(from_s, failure.at_s)));
-  }
-  energy.rectifier_loss_j = std::max(0.0, loss_j);
-  if (options.outages.empty()) return energy;
-  // Without a feed the rectifiers are off, and a battery takes its part: that needs the curves.
+  energy.rectifier_loss_j = std::max(0.0, all.loss_j(energy.nodes_dc_j, to_s - from_s));
+  if (options.failures.empty()) return energy;
+  // Rectifiers are off, and a battery takes its part: that needs the curves.
   const PowerRun run = integrate_power(cluster, timeline, options);
   Sum exact_j;
   for (const BusPowerRun& bus : run.buses) exact_j.add(bus.loss_between_j(delivery, from_s, to_s));

@@ -10,7 +10,6 @@
 
 #include "power/node_power.hpp"
 #include "power/piecewise.hpp"
-#include "power/stage.hpp"
 #include "step/timeline.hpp"
 #include "topology/cluster.hpp"
 
@@ -19,28 +18,20 @@ namespace tw {
 template <class T>
 class Outputs;  // core/outputs.hpp
 
-// Rectifiers of a bus that stop at a moment of the run and stay off.
-struct RectifierFailure {
-  int bus = 0;    // of the cluster
-  int count = 1;  // rectifiers; a shelf is rectifiers_per_shelf of them
-  double at_s = 0;
-  static void describe(Outputs<RectifierFailure>& d);
-};
-
-// A board limit that is in force on some nodes from a moment on.
-struct NodeCap {
-  std::vector<int> nodes;  // of the cluster; whole groups of the timeline
-  double from_s = 0;
-  Power gpu_limit;
-  static void describe(Outputs<NodeCap>& d);
+// A part of the power delivery that did not work for some of the run.
+struct FailedUnit {
+  std::string part;  // "rectifier", "feed", or the kind of a stage above the shelves
+  int unit = 0;      // bus of the cluster, or unit of the stage
+  int count = 0;     // rectifiers of the bus
+  double from_s = 0, to_s = 0;
+  bool at(double time_s) const { return from_s <= time_s && time_s < to_s; }
+  static void describe(Outputs<FailedUnit>& d);
 };
 
 struct PowerOptions {
   std::optional<Power> gpu_limit;  // an operator's cap; absent: the board's own limit
   uint64_t seed = 1;               // of the spread from board to board, if the node profile has any
-  std::vector<NodeCap> caps;
-  std::vector<RectifierFailure> failures;
-  std::vector<Outage> outages;  // of the feed
+  std::vector<FailedUnit> failures;
   static void describe(Outputs<PowerOptions>& d);
 };
 
@@ -62,9 +53,8 @@ struct BusPowerRun {
   std::shared_ptr<const PiecewiseWatts> dc;  // through time; buses with the same load share it
   // What its rectifiers give: `dc`, less what a battery gives or with what it takes back.
   std::shared_ptr<const PiecewiseWatts> supply;
-  double battery_j = 0;                    // taken by the battery less given by it
-  std::vector<Outage> outages;             // of the feed: no rectifier is on
-  std::vector<RectifierFailure> failures;  // of this bus
+  double battery_j = 0;              // taken by the battery less given by it
+  std::vector<FailedUnit> failures;  // rectifiers of this bus that are off, each span with its cause
   int rectifiers_on(const PowerDelivery& delivery, double time_s) const;
   // Loss of its rectifiers in a span of time, J.
   double loss_between_j(const PowerDelivery& delivery, double from_s, double to_s) const;
@@ -80,6 +70,9 @@ struct BusPowerRun {
   std::vector<Stretch> stretches(const PowerDelivery& delivery, double from_s, double to_s) const;
 };
 
+// `supply` of a bus: its load through its battery, if the cluster has any.
+std::shared_ptr<const PiecewiseWatts> supply_through_battery(const PowerDelivery& delivery, const BusPowerRun& bus);
+
 // Joules by part of all nodes of the job; they add up to nodes_dc_j.
 struct EnergyParts {
   ActivityTimes gpus;                    // by activity
@@ -91,6 +84,7 @@ struct PowerRun {
   double run_begin_s = 0, run_end_s = 0;
   std::vector<NodePowerRun> nodes;
   std::vector<BusPowerRun> buses;
+  std::vector<FailedUnit> failures;
   EnergyParts parts;
 
   // Inside the run, whole job.

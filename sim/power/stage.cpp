@@ -89,43 +89,4 @@ BatteryType battery_of_bus(const BatteryProfile& p, double rectifiers_w) {
           p.charge_efficiency, p.recharge.value(), rectifiers_w};
 }
 
-ChainRun run_chain(const std::vector<std::unique_ptr<Stage>>& stages, const PiecewiseWatts& load, double from_s,
-                   double to_s, const std::vector<Outage>& outages) {
-  std::vector<double> times{from_s, to_s};
-  for (size_t i = 0; i < load.pieces(); ++i) times.push_back(load.piece_begin_s(i));
-  times.push_back(load.end_s());
-  for (const Outage& outage : outages) times.insert(times.end(), {outage.from_s, outage.to_s});
-  std::sort(times.begin(), times.end());
-  ChainRun run;
-  run.input.assign(stages.size(), PiecewiseWatts(load.outside_w()));
-  for (PiecewiseWatts& input : run.input) input.begin(from_s);
-  for (double now_s = from_s; now_s < to_s;) {
-    const bool feed = std::none_of(outages.begin(), outages.end(),
-                                   [&](const Outage& o) { return o.from_s <= now_s && now_s < o.to_s; });
-    // Whether something is above a stage is known from the top, what it must give from below.
-    std::vector<bool> fed(stages.size(), feed);
-    for (size_t i = stages.size(); i-- > 1;) fed[i - 1] = stages[i]->limit_w(fed[i]) > 0;
-    std::vector<double> output_w(stages.size());
-    double end_s = std::min(to_s, *std::upper_bound(times.begin(), times.end(), now_s)), wanted_w = load.at(now_s);
-    for (size_t i = 0; i < stages.size(); ++i) {
-      output_w[i] = wanted_w;
-      if (wanted_w > stages[i]->limit_w(fed[i]) * (1 + kHair)) {
-        run.dark = stages[i]->name;
-        run.dark_at_s = now_s;
-        return run;
-      }
-      wanted_w = stages[i]->input_w(wanted_w, fed[i]);
-      const double until_s = stages[i]->until_change_s(output_w[i], fed[i]);
-      if (until_s > 0) end_s = std::min(end_s, now_s + until_s);
-    }
-    if (end_s <= now_s) end_s = std::nextafter(now_s, kNever);
-    for (size_t i = 0; i < stages.size(); ++i) {
-      run.input[i].append(end_s, stages[i]->input_w(output_w[i], fed[i]));
-      stages[i]->advance(end_s - now_s, output_w[i], fed[i]);
-    }
-    now_s = end_s;
-  }
-  return run;
-}
-
 }  // namespace tw

@@ -3,17 +3,11 @@
 #pragma once
 
 #include <limits>
-#include <memory>
 #include <string>
-#include <vector>
 
 #include "power/loss_law.hpp"
-#include "power/piecewise.hpp"
 
 namespace tw {
-
-template <class T>
-class Outputs;  // core/outputs.hpp
 
 class Stage {
  public:
@@ -41,6 +35,7 @@ class Converter : public Stage {
   double limit_w(bool fed) const override;
   double until_change_s(double output_w, bool fed) const override;
   bool tripped() const override { return heat_ >= 1; }
+  void set_rating(double rating_w) { rating_w_ = rating_w; }
 
  private:
   double heating(double output_w) const;  // per second
@@ -66,6 +61,7 @@ class BatteryShelf : public Stage {
   double limit_w(bool fed) const override;
   double until_change_s(double output_w, bool fed) const override;
   double charge_j() const { return charge_j_; }
+  void set_shave_above(double watts) { type_.shave_above_w = watts; }
 
  private:
   double given_w(double output_w, bool fed) const;  // to the load; negative: taken from above
@@ -77,21 +73,9 @@ class BatteryShelf : public Stage {
 // A span without anything above the topmost stage.
 struct Outage {
   double from_s = 0, to_s = 0;
-  static void describe(Outputs<Outage>& d);
 };
 
-struct ChainRun {
-  std::vector<PiecewiseWatts> input;  // of each stage, from the load up; the last is what the feed gives
-  std::string dark;                   // the stage that let go, or could not give what was asked; empty: none
-  double dark_at_s = 0;
-};
-
-// A load through stages, lowest first, from `from_s` to `to_s`: exact, from one change of anything to the next. The
-// load goes dark when a stage cannot give what is asked; what follows is not simulated. The battery of a bus, beside
-// rectifiers that give `rectifiers_w`.
+// The battery of a bus, beside rectifiers that give `rectifiers_w`.
 BatteryType battery_of_bus(const BatteryProfile& profile, double rectifiers_w);
-
-ChainRun run_chain(const std::vector<std::unique_ptr<Stage>>& stages, const PiecewiseWatts& load, double from_s,
-                   double to_s, const std::vector<Outage>& outages = {});
 
 }  // namespace tw

@@ -60,7 +60,9 @@ StepPower coarse(const StepPower& p) {
 // Boards of one node, each with moments of decision of its own; all do the same.
 class Boards {
  public:
-  Boards(const NodeType& node, Power limit) : period_s_(node.accelerator.power.limiter->period.value()) {
+  Boards(const NodeType& node, Power limit)
+      : period_s_(node.accelerator.power.limiter->period.value()),
+        window_s_(node.accelerator.power.limiter->window.value()) {
     const double resting_w = node.accelerator.power.spin.value();
     for (int k = 0; k < kPhases; ++k) {
       boards_.emplace_back(node.accelerator.power, limit, resting_w);
@@ -70,9 +72,29 @@ class Boards {
     }
   }
 
-  // Time passes; calls take(from_s, to_s, watts of a board, mean over boards) for each stretch without a decision.
+  // Time passes; calls take(from_s, to_s, watts of a board, mean over boards) for each stretch without a decision. Work
+  // that lasts long has settled: then windows like the last one are one stretch.
   template <class Take>
   void pass(double to_s, double wanted_w, const Take& take) {
+    const double alike = std::floor((to_s - now_s_ - kSettle_s) / window_s_) - 2;
+    if (alike > 0) {
+      play(now_s_ + kSettle_s, wanted_w, take);
+      double joules = 0;
+      const double from_s = now_s_;
+      play(from_s + window_s_, wanted_w, [&](double begin_s, double end_s, double w) {
+        joules += w * (end_s - begin_s);
+        take(begin_s, end_s, w);
+      });
+      take(now_s_, now_s_ + alike * window_s_, joules / (now_s_ - from_s));
+      now_s_ += alike * window_s_;
+      for (double& next_s : next_s_) next_s += alike * window_s_;
+    }
+    play(to_s, wanted_w, take);
+  }
+
+ private:
+  template <class Take>
+  void play(double to_s, double wanted_w, const Take& take) {
     while (now_s_ < to_s) {
       const double stop_s = std::min(to_s, *std::min_element(next_s_.begin(), next_s_.end()));
       if (stop_s > now_s_) {
@@ -89,8 +111,7 @@ class Boards {
     }
   }
 
- private:
-  double period_s_, now_s_ = 0;
+  double period_s_, window_s_, now_s_ = 0;
   std::vector<BoardLimiter> boards_;
   std::vector<double> next_s_;
 };

@@ -36,6 +36,18 @@ std::array<double, 7> components(const NodeParts& parts) {
   return w;
 }
 
+// Of each stage, in the order in which they begin.
+std::vector<std::vector<Piece>> pieces_of(const std::vector<Span>& spans, const StepOutcome& outcome) {
+  std::vector<std::vector<Piece>> pieces(outcome.stage_activity.size());
+  for (const Span& span : spans)
+    if (const auto s = static_cast<size_t>(span.stage);
+        span.stream != Span::Stream::host && s < pieces.size() && span.end_s > span.begin_s)
+      pieces[s].push_back({span.begin_s, std::min(span.end_s, outcome.time_s), doing(span)});
+  for (auto& list : pieces)
+    std::stable_sort(list.begin(), list.end(), [](const Piece& a, const Piece& b) { return a.begin_s < b.begin_s; });
+  return pieces;
+}
+
 double sum_of(const std::array<double, 7>& w) {
   return std::accumulate(w.begin(), w.end(), 0.0);
 }
@@ -78,36 +90,44 @@ StepPower step_power(const NodeType& node, const std::vector<Span>& spans, const
     level[i] = components(node_parts(node, mixes[i], limit, {over_fabric, true}));
 
   const auto stages = static_cast<int>(outcome.stage_activity.size());
-  std::vector<std::vector<Piece>> pieces(static_cast<size_t>(stages));
-  for (const Span& span : spans)
-    if (span.stream != Span::Stream::host && span.stage < stages && span.end_s > span.begin_s)
-      pieces[static_cast<size_t>(span.stage)].push_back(
-          {span.begin_s, std::min(span.end_s, outcome.time_s), doing(span)});
+  const auto pieces = pieces_of(spans, outcome);
   std::vector<double> edges{0, outcome.time_s};
-  for (auto& list : pieces) {
-    // Kernels hide what travels beside them: a piece of work wins over an exchange at the same time.
-    std::stable_sort(list.begin(), list.end(), [](const Piece& a, const Piece& b) { return a.begin_s < b.begin_s; });
+  for (const auto& list : pieces)
     for (const Piece& p : list) edges.insert(edges.end(), {p.begin_s, p.end_s});
-  }
   std::sort(edges.begin(), edges.end());
   edges.erase(std::unique(edges.begin(), edges.end(), [](double a, double b) { return b - a < 1e-9; }), edges.end());
 
   StepPower power;
   power.end_s = outcome.time_s;
-  std::vector<size_t> next(pieces.size(), 0);
-  std::vector<std::vector<Piece>> open(pieces.size());
+  struct Now {
+    size_t next = 0;
+    std::vector<Piece> open;
+    double begins_s = 0, ends_s = 0;  // the next piece; the first of those that are open
+    Doing what = Doing::gap;
+  };
+  std::vector<Now> now(pieces.size());
+  auto of_stage = level;
+  for (auto& w : of_stage)
+    for (double& watts : w) watts /= stages;
   for (size_t e = 0; e + 1 < edges.size(); ++e) {
     const double middle_s = 0.5 * (edges[e] + edges[e + 1]);
     if (middle_s >= outcome.time_s) break;
     std::array<double, 7> w{};
     for (size_t s = 0; s < pieces.size(); ++s) {
-      while (next[s] < pieces[s].size() && pieces[s][next[s]].begin_s <= middle_s)
-        open[s].push_back(pieces[s][next[s]++]);
-      std::erase_if(open[s], [&](const Piece& p) { return p.end_s < middle_s; });
-      Doing what = Doing::gap;
-      for (const Piece& p : open[s])
-        if (what == Doing::gap || p.what != Doing::exchange) what = p.what;
-      for (size_t c = 0; c < w.size(); ++c) w[c] += level[static_cast<size_t>(what)][c] / stages;
+      Now& n = now[s];
+      if (n.begins_s <= middle_s || n.ends_s < middle_s) {
+        while (n.next < pieces[s].size() && pieces[s][n.next].begin_s <= middle_s)
+          n.open.push_back(pieces[s][n.next++]);
+        std::erase_if(n.open, [&](const Piece& p) { return p.end_s < middle_s; });
+        n.begins_s = n.next < pieces[s].size() ? pieces[s][n.next].begin_s : outcome.time_s;
+        n.ends_s = outcome.time_s;
+        n.what = Doing::gap;
+        for (const Piece& p : n.open) {  // kernels hide what travels beside them: work wins over an exchange
+          if (n.what == Doing::gap || p.what != Doing::exchange) n.what = p.what;
+          n.ends_s = std::min(n.ends_s, p.end_s);
+        }
+      }
+      for (size_t c = 0; c < w.size(); ++c) w[c] += of_stage[static_cast<size_t>(n.what)][c];
     }
     power.begin_s.push_back(edges[e]);
     power.watts.push_back(w);

@@ -216,7 +216,7 @@ void insert_readings(SQLite::Database& db, const TelemetryRun& run, int run_id, 
   });
 }
 
-void append_csv(OutputFile* file, fmt::memory_buffer& out, const TelemetryRun& run, double interval_s) {
+void append_csv(OutputFile& file, fmt::memory_buffer& out, const TelemetryRun& run, double interval_s) {
   const PowerDelivery& delivery = run.cluster->power_delivery;
   const auto to = std::back_inserter(out);
   each_interval(run, interval_s, [&](const Interval& now) {
@@ -237,8 +237,8 @@ void append_csv(OutputFile* file, fmt::memory_buffer& out, const TelemetryRun& r
                        r < on ? supply_w / on : 0.0);
     }
     for (const TelemetrySwitch& s : run.switches) fmt::format_to(to, "{}switch,{},,{:.9g}\n", head, s.id, s.watts);
-    if (file == nullptr || out.size() < (1U << 20)) return;
-    file->write({out.data(), out.size()});
+    if (out.size() < (1U << 20)) return;
+    file.write({out.data(), out.size()});
     out.clear();
   });
 }
@@ -293,14 +293,6 @@ void write_telemetry_sqlite(const std::string& path, const std::vector<Telemetry
   file.commit();
 }
 
-std::string telemetry_csv(const std::vector<TelemetryRun>& runs, double interval_s) {
-  check_interval(interval_s);
-  fmt::memory_buffer out;
-  fmt::format_to(std::back_inserter(out), kCsvHead);
-  for (const TelemetryRun& run : runs) append_csv(nullptr, out, run, interval_s);
-  return fmt::to_string(out);
-}
-
 void write_telemetry(const std::string& path, const std::vector<TelemetryRun>& runs, double interval_s) {
   const double readings = telemetry_readings(runs, interval_s);
   if (readings > kMostReadings)
@@ -311,7 +303,7 @@ void write_telemetry(const std::string& path, const std::vector<TelemetryRun>& r
   OutputFile file(path);
   fmt::memory_buffer out;
   fmt::format_to(std::back_inserter(out), kCsvHead);
-  for (const TelemetryRun& run : runs) append_csv(&file, out, run, interval_s);
+  for (const TelemetryRun& run : runs) append_csv(file, out, run, interval_s);
   file.write({out.data(), out.size()});
   file.commit();
 }

@@ -62,14 +62,11 @@ std::vector<TelemetrySwitch> telemetry_switches(const Fabric& fabric, const std:
 // not positive.
 void write_telemetry_sqlite(const std::string& path, const std::vector<TelemetryRun>& runs, double interval_s);
 
-// One long table: scenario,time_s,seconds,kind,id,input_w,output_w (kind node, bus, rectifier or switch; input_w blank
-// where there is no conversion).
-std::string telemetry_csv(const std::vector<TelemetryRun>& runs, double interval_s);
-
 // Readings that would be written.
 double telemetry_readings(const std::vector<TelemetryRun>& runs, double interval_s);
 
-// By the ending of the name: .csv, else SQLite. Readings are written as they are made. InputError where there would be
+// By the ending of the name: .csv, one long table scenario,time_s,seconds,kind,id,input_w,output_w (kind node, bus,
+// rectifier or switch; input_w blank where there is no conversion), else SQLite. Readings are written as they are made. InputError where there would be
 // more than a billion.
 void write_telemetry(const std::string& path, const std::vector<TelemetryRun>& runs, double interval_s);
 

@@ -20,7 +20,6 @@
 #include "core/csv_field.hpp"
 #include "core/files.hpp"
 #include "core/text.hpp"
-#include "report/words.hpp"
 
 extern char** environ;  // NOLINT: as POSIX has it
 

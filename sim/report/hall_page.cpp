@@ -15,9 +15,9 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-HtmlCell number_cell(const json& h, const char* key, const std::string& unit, double factor = 1) {
-  if (!h.contains(key) || !h[key].is_number()) return {"-"};
-  return {in_unit(h[key].get<double>() * factor, unit), h[key].dump(), std::string("/") + key};
+HtmlCell cell_of(const json& h, const char* key, const std::string& unit, double factor = 1,
+                 const std::string& at = "/") {
+  return number_cell(h, key, at, [&](double v) { return in_unit(v * factor, unit); });
 }
 
 std::string jobs_html(const json& h) {
@@ -25,10 +25,7 @@ std::string jobs_html(const json& h) {
   size_t i = 0;
   for (const json& job : h.at("jobs")) {
     const std::string at = fmt::format("/jobs/{}/", i++);
-    const auto cell = [&](const char* key, const char* unit) -> HtmlCell {
-      if (!job.contains(key) || !job[key].is_number()) return {"-"};
-      return {in_unit(job[key].get<double>(), unit), job[key].dump(), at + key};
-    };
+    const auto cell = [&](const char* key, const char* unit) { return cell_of(job, key, unit, 1, at); };
     std::string why;
     for (const auto& [reason, seconds] : job.at("wait_by_s").items())
       why += fmt::format("{}{} {}", why.empty() ? "" : ", ", reason, in_unit(seconds.get<double>(), "s"));
@@ -56,19 +53,19 @@ std::string hall_page(const std::string& folder) {
   for (const auto& [key, joules] : h.at("energy").items())
     parts.push_back(
         {{key.substr(0, key.size() - 2)}, {in_unit(joules.get<double>(), "J"), joules.dump(), "/energy/" + key}});
-  parts.push_back({{"feed"}, number_cell(h, "feed_j", "J")});
+  parts.push_back({{"feed"}, cell_of(h, "feed_j", "J")});
   std::vector<std::vector<HtmlCell>> rules;
   for (const auto& [what, rule] : h.at("rules").items()) rules.push_back({{what}, {rule.get<std::string>()}});
   std::string remarks;
   for (const json& w : h.at("warnings")) remarks += "<li>" + html_text(w.get<std::string>()) + "</li>\n";
-  const std::string merits = merits_html({{"energy at the feed", number_cell(h, "feed_j", "J")},
-                                          {"peak at the feed", number_cell(h, "peak_w", "W")},
-                                          {"above the budget", number_cell(h, "above_limit_s", "s")},
-                                          {"utilisation", number_cell(h, "utilisation", "%", 100)},
-                                          {"goodput", number_cell(h, "goodput", "%", 100)},
-                                          {"mean wait", number_cell(h, "wait_mean_s", "s")},
-                                          {"CO2e", number_cell(h, "kg_co2e", "kg")},
-                                          {"cost of energy " + currency, number_cell(h, "cost_energy", "")}});
+  const std::string merits = merits_html({{"energy at the feed", cell_of(h, "feed_j", "J")},
+                                          {"peak at the feed", cell_of(h, "peak_w", "W")},
+                                          {"above the budget", cell_of(h, "above_limit_s", "s")},
+                                          {"utilisation", cell_of(h, "utilisation", "%", 100)},
+                                          {"goodput", cell_of(h, "goodput", "%", 100)},
+                                          {"mean wait", cell_of(h, "wait_mean_s", "s")},
+                                          {"CO2e", cell_of(h, "kg_co2e", "kg")},
+                                          {"cost of energy " + currency, cell_of(h, "cost_energy", "")}});
   const std::string drawn = figures_html(
       folder, {{"hall", "Jobs and power over time"}, {"spectrum", "Power inside the steps, as the utility sees it"}});
   const std::string body =

@@ -152,12 +152,15 @@ std::string gantt_csv(const hall::HallOutcome& o) {
   return out;
 }
 
+// As much as plots/spectrum.gp shows.
 std::string curve_csv(const Curve& before, const Curve& after) {
+  constexpr double kShown_s = 20, kBend_s = 5e-3;  // shorter ones are straight to the eye
   std::string out = "which,time_s,mw\n";
   int which = 0;
   for (const Curve* curve : {&before, &after}) {
     for (const CurvePiece& p : *curve) {
-      const int steps = p.extra_w != 0 ? 6 : 1;  // lines between points: bends need some
+      if (p.begin_s > kShown_s) break;
+      const int steps = p.extra_w != 0 && p.end_s - p.begin_s > kBend_s ? 6 : 1;
       for (int k = 0; k <= steps; ++k) {
         const double t = p.begin_s + (p.end_s - p.begin_s) * k / steps;
         out += fmt::format("{},{},{}\n", which, t, p.at(t) / 1e6);

@@ -72,6 +72,11 @@ const OutputKey* find_output_key(const std::string& path) {
   return nullptr;
 }
 
+std::string key_words(const std::string& path) {
+  const OutputKey* const key = find_output_key(path);
+  return key != nullptr && !key->meaning.empty() ? key->meaning : quantity_words(path.substr(path.rfind('.') + 1));
+}
+
 std::string unit_of(const std::string& path) {
   const OutputKey* key = find_output_key(path);
   if (key == nullptr || key->path != "cost.*") return key == nullptr ? "" : key->unit;

@@ -15,6 +15,9 @@ const std::vector<OutputKey>& output_keys();
 // The entry that stands for a path, whose list indices may be numbers; null when there is none.
 const OutputKey* find_output_key(const std::string& path);
 
+// "energy.total_dc_j" -> the meaning that the key is described with; else its last part with blanks.
+std::string key_words(const std::string& path);
+
 // The unit of a path, empty when there is none; amounts of money are in the currency that their name ends with.
 std::string unit_of(const std::string& path);
 

@@ -72,9 +72,7 @@ std::string plan_page(const std::string& folder, const json& search) {
           {p.at("plan").at(key).dump(), p.at("plan").at(key).dump(), fmt::format("/plans/{}/plan/{}", i, key)});
     for (const char* key : {"recompute", "sharding"}) row.push_back({p.at("plan").value(key, "")});
     const auto number = [&](const char* key, const auto& text) {
-      const std::string at = fmt::format("/plans/{}/{}", i, key);
-      if (!p.contains(key) || p[key].is_null()) return row.push_back({"-"});
-      row.push_back({text(p[key].template get<double>()), p[key].dump(), at});
+      row.push_back(number_cell(p, key, fmt::format("/plans/{}/", i), text));
     };
     number("step_s", time_text), number("memory_bytes", size_text);
     number("mfu", [](double v) { return plain(100 * v, 3) + " %"; });

@@ -95,6 +95,7 @@ json plan_of(const PlanCandidate& c) {
       PlanResult{p.nodes, p.tp * p.pp * p.cp * p.dp, p.tp, p.pp, p.vp, p.cp, p.dp, p.ep, p.mbs, p.gbs, p.ga()});
   j["sharding"] = choice_name(p.sharding), j["recompute"] = choice_name(c.recompute);
   return j;
+  j["offload_states"] = c.offload_states;
 }
 
 json answer_json(const PlanSearch& s, const PlanAnswer& a) {
@@ -124,9 +125,11 @@ std::string plan_text(const PlanCandidate& c) {
   if (p.vp > 1) text += fmt::format(" VP{}", p.vp);
   text += fmt::format(" CP{} DP{}", p.cp, p.dp);
   if (p.ep > 1) text += fmt::format(" EP{}", p.ep);
-  return text + fmt::format(" MBS{} GA{}{}{}", p.mbs, p.ga(),
-                            c.recompute == Recompute::none ? "" : ", recompute " + choice_name(c.recompute),
-                            p.sharding == Sharding::none ? "" : ", " + choice_name(p.sharding));
+  return text +
+         fmt::format(" MBS{} GA{}{}{}", p.mbs, p.ga(),
+                     c.recompute == Recompute::none ? "" : ", recompute " + choice_name(c.recompute),
+                     p.sharding == Sharding::none ? "" : ", " + choice_name(p.sharding)) +
+         (c.offload_states > 0 ? fmt::format(", {:.4g} of states in host memory", c.offload_states) : "");
 }
 
 std::string plan_table(const PlanSearch& s, size_t most) {
@@ -249,7 +252,7 @@ std::string plan_scenario(const PlanCandidate& c, const std::string& use, const 
                     {"sharding", choice_name(p.sharding)},
                     {"layout", p.layout.empty() ? json(nullptr) : json(p.layout)},
                     {"etp", p.etp > 0 ? json(p.etp) : json(nullptr)}}},
-                  {"training", {{"recompute", choice_name(c.recompute)}}},
+                  {"training", {{"recompute", choice_name(c.recompute)}, {"offload_states", c.offload_states}}},
                   // What was measured belongs to the plan it was measured with.
                   {"reference", nullptr}};
   return json_text(j);

@@ -132,6 +132,12 @@ std::string output_text(const std::string& path, double value) {
   return in_unit(value, unit);
 }
 
+HtmlCell number_cell(const json& object, const std::string& key, const std::string& at,
+                     const std::function<std::string(double)>& text) {
+  if (!object.contains(key) || !object[key].is_number()) return {"-", "null", at + key};
+  return {text(object[key].get<double>()), object[key].dump(), at + key};
+}
+
 std::string merits_html(const std::vector<std::pair<std::string, HtmlCell>>& merits) {
   std::string out = "<div class=\"figures-of-merit\">\n";
   for (const auto& [label, cell] : merits) {

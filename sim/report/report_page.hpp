@@ -1,6 +1,7 @@
 // `trainwatt report`: one page of what a folder of results holds.
 #pragma once
 
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
@@ -31,6 +32,10 @@ std::string sections_html(const std::vector<PageSection>& sections);
 
 // A number of an output key in its unit, for people.
 std::string output_text(const std::string& path, double value);
+
+// The number at a key of an object, "-" where there is none; `at`: the object's place in the data, as "/jobs/3/".
+HtmlCell number_cell(const nlohmann::ordered_json& object, const std::string& key, const std::string& at,
+                     const std::function<std::string(double)>& text);
 
 // Cards with the most important numbers: label, cell.
 std::string merits_html(const std::vector<std::pair<std::string, HtmlCell>>& merits);

@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/outputs.hpp"
-#include "report/intervals_json.hpp"
 
 namespace tw::report {
 namespace {
@@ -13,6 +12,21 @@ using json = nlohmann::ordered_json;  // keys in the order of the contract
 json result_object(const Result& result) {
   if (!result.error.empty()) return {{"scenario", result.scenario}, {"error", result.error}};
   return described_json(result);
+}
+
+// "interval" beside the quantities that have one: step, run.time_to_train_s, power.node_dc_w, energy (total_dc_j).
+void put_intervals(json& result, const Result& r) {
+  for (const auto& [key, place] : {std::pair{"step", "/step"},
+                                   {"time_to_train", "/run/time_to_train_s"},
+                                   {"node_dc_w", "/power/node_dc_w"},
+                                   {"energy", "/energy"}}) {
+    const auto found = r.intervals.find(key);
+    const json::json_pointer at(place);
+    if (found == r.intervals.end() || !result.contains(at)) continue;
+    const Interval& i = found->second;
+    result[at]["interval"] = {
+        {"level", i.level}, {"low", i.low}, {"high", i.high}, {"class", i.path}, {"rows", i.rows}};
+  }
 }
 
 }  // namespace

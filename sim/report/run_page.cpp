@@ -11,7 +11,6 @@
 #include "report/numbers.hpp"
 #include "report/output_keys.hpp"
 #include "report/report_page.hpp"
-#include "report/words.hpp"
 
 namespace tw::report {
 namespace {
@@ -122,17 +121,13 @@ std::string reference_html(const std::string& folder, const json& results) {
         const json& r = list[k];
         if (r.value("kind", "") != kind) continue;
         const std::string unit = r.value("unit", ""), at = fmt::format("/{}/reference/rows/{}/", i, k);
-        const auto number = [&](const char* name) -> HtmlCell {
-          if (r.at(name).is_null()) return {"-", "null", at + name};
-          const double v = r.at(name).get<double>();
-          return {std::string(name) == "error_pct" ? percent_text(v) : in_unit(v, unit), r.at(name).dump(), at + name};
-        };
+        const auto shown = [&](double v) { return in_unit(v, unit); };
         if (!r.at("error_pct").is_null()) sum += std::abs(r.at("error_pct").get<double>()), ++count;
         rows.push_back({{results[i].value("scenario", "")},
                         {quantity_words(r.value("quantity", ""))},
-                        number("measured"),
-                        number("predicted"),
-                        number("error_pct")});
+                        number_cell(r, "measured", at, shown),
+                        number_cell(r, "predicted", at, shown),
+                        number_cell(r, "error_pct", at, percent_text)});
       }
     }
     if (rows.empty()) continue;

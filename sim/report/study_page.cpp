@@ -171,30 +171,21 @@ std::string validation_page(const std::string& folder, const json& suites, const
         if (r.value("kind", "") != kind) continue;
         const std::string status = r.value("status", "");
         met += status == "MET" ? 1 : 0, not_met += status == "NOT MET" ? 1 : 0;
-        const auto number = [&](const char* key, bool percent) -> HtmlCell {
-          const std::string at = fmt::format("/suites/{}/rows/{}/{}", s, k, key);
-          if (r[key].is_null()) return {"-", "null", at};
-          const double v = r[key].get<double>();
-          return {percent ? percent_text(v) : in_unit(v, r.value("unit", "")), r[key].dump(), at};
-        };
-        HtmlCell bound = number("bound_pct", true);
-        if (!r.at("bound_pct").is_null())
-          bound.text =
-              r.at("bound_pct").get<double>() == 0 ? "exact" : plain(r.at("bound_pct").get<double>(), 2) + " %";
+        const std::string at = fmt::format("/suites/{}/rows/{}/", s, k);
+        const auto shown = [&](double v) { return in_unit(v, r.value("unit", "")); };
         rows.push_back({{r.value("id", "")},
-                        number("measured", false),
-                        number("predicted", false),
-                        number("error_pct", true),
-                        bound,
+                        number_cell(r, "measured", at, shown),
+                        number_cell(r, "predicted", at, shown),
+                        number_cell(r, "error_pct", at, percent_text),
+                        number_cell(r, "bound_pct", at, [](double v) { return v == 0 ? "exact" : plain(v, 2) + " %"; }),
                         {status}});
       }
       if (!rows.empty())
         groups += html_table(title, {"row", "measured", "simulated", "error", "bound", "status"}, rows);
     }
     const auto mean = [&](const char* kind) -> HtmlCell {
-      const json& v = suite.at("mape_pct").at(kind);
-      const std::string at = fmt::format("/suites/{}/mape_pct/{}", s, kind);
-      return v.is_null() ? HtmlCell{"-", "null", at} : HtmlCell{plain(v.get<double>(), 3) + " %", v.dump(), at};
+      return number_cell(suite.at("mape_pct"), kind, fmt::format("/suites/{}/mape_pct/", s),
+                         [](double v) { return plain(v, 3) + " %"; });
     };
     means.push_back({{name}, mean("predicted"), mean("fitted"), {fmt::format("{} of {}", met, met + not_met)}});
     for (const json& e : suite.at("errors"))

@@ -60,6 +60,9 @@ std::string interval_text(const Result& r, const std::string& key, Maybe value) 
   return fmt::format(" ({:+.0f} to {:+.0f} % for {:.0f} % of {} rows like it)", 100 * (i.low / *value - 1),
                      100 * (i.high / *value - 1), 100 * i.level, i.rows);
 }
+  if (r.memory.host_bytes)
+    line(out, "host memory of a node",
+         fmt::format("{} of {}", size_text(*r.memory.host_bytes), or_dash(r.memory.host_capacity_bytes, size_text)));
 
 void plan_lines(std::string& out, const Result& r) {
   const PlanResult& p = r.plan;

@@ -39,8 +39,9 @@ std::vector<size_t> tracks_of(const std::vector<Span>& spans, std::map<std::pair
 
 constexpr size_t kMostTasks = 50000;  // drawn: some 10 MB
 constexpr int kFirstTaskTrack = 1000;
-constexpr std::array<const char*, kStreams> kTaskTracks{"kernels",      "TP exchanges", "CP exchanges",
-                                                        "EP exchanges", "DP exchanges", "DP exchanges, outer"};
+constexpr std::array<const char*, kStreams> kTaskTracks{"kernels",        "TP exchanges",    "CP exchanges",
+                                                        "EP exchanges",   "DP exchanges",    "DP exchanges, outer",
+                                                        "copies to host", "copies from host"};
 
 bool is_visit(const Span& s) {
   return s.stream == Span::Stream::device && s.flops > 0;

@@ -39,13 +39,6 @@ void read_all() {
 
 }  // namespace
 
-std::vector<std::pair<std::string, ProgressUnit>> Choices<ProgressUnit>::table() {
-  return {{"samples", ProgressUnit::samples},
-          {"steps", ProgressUnit::steps},
-          {"epochs", ProgressUnit::epochs},
-          {"tokens", ProgressUnit::tokens}};
-}
-
 const Benchmark* find_benchmark(const std::string& name) {
   const std::string wanted = letters(name);
   if (wanted.empty()) return nullptr;

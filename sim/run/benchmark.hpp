@@ -15,10 +15,6 @@ namespace tw {
 
 // What a number that tells how far training has come counts.
 enum class ProgressUnit { samples, steps, epochs, tokens };
-template <>
-struct Choices<ProgressUnit> {
-  static std::vector<std::pair<std::string, ProgressUnit>> table();
-};
 
 // Lines of a closed-division log: "(" and ")" begin and end an interval, "." is a point; then key and value, and after
 // " | " what the metadata hold beside file and line number. A name after $ stands for a figure of the run (mlperf/).

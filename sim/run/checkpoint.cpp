@@ -12,7 +12,7 @@ namespace tw {
 
 double checkpoint_bytes(const StepInputs& in) {
   if (in.workload != nullptr) return 0;
-  const double bytes = 2 + in.software->optimizer_state_bytes_per_parameter;  // BF16 weights beside the states
+  const double bytes = 2 + in.software->memory.optimizer_state_bytes_per_parameter;  // BF16 weights beside the states
   if (!in.training->lora) return bytes * network_parameters(*in.network);
   return bytes * adapter_parameters(*in.network, *in.training->lora);
 }

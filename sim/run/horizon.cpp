@@ -25,15 +25,25 @@ double evaluation_batches(const RunInputs& in) {
   return std::ceil(in.run->evaluation_samples / ranks);
 }
 
+double target_samples(const RunInputs& in, const SeriesRun& series) {
+  const RunPlan& run = *in.run;
+  const double gbs = in.step.plan->gbs;
+  if (run.convergence)
+    return draw_samples(*run.convergence, gbs, run.first_evaluation_at, run.evaluation_interval, series.seed);
+  if (!run.samples_by_run.empty()) return run.samples_by_run[series.index % run.samples_by_run.size()];
+  if (run.tokens) return std::ceil(*run.tokens / (gbs * static_cast<double>(in.step.training->sequence)) - 1e-9) * gbs;
+  return run.samples.value_or(run.steps.value_or(100) * gbs);
+}
+
 Horizon horizon_of(const RunInputs& in, const RunModel& model, double target_samples) {
   const RunPlan& run = *in.run;
   const Software& software = *in.step.software;
   const double steps = std::ceil(target_samples / in.step.plan->gbs - 1e-9);
   const double marks = run.evaluation_interval > 0 ? target_samples / run.evaluation_interval : 0;
-  const double expected_s =
-      steps * std::max(model.quiet.time_s, model.input.batch_s) +
-      marks * (software.evaluation_fixed.value() + (in.step.workload ? in.step.workload->evaluation_fixed.value() : 0) +
-               evaluation_batches(in) * model.evaluation_batch_s);
+  const double expected_s = steps * std::max(model.quiet.time_s, model.input.batch_s) +
+                            marks * (software.phases.evaluation_fixed.value() +
+                                     (in.step.workload ? in.step.workload->evaluation_fixed.value() : 0) +
+                                     evaluation_batches(in) * model.evaluation_batch_s);
   if (!(steps <= kMostSteps) || !(expected_s <= kLongestRun_s))
     throw DoesNotFit(
         fmt::format("a run of {:.3g} steps and {:.3g} days; at most {:.0g} steps and ten years are simulated", steps,

@@ -13,6 +13,9 @@ struct Horizon {
   double expected_s = 0;  // steps and evaluations, nothing else
 };
 
+// Samples to the target of one run of a series, before rounding to whole steps.
+double target_samples(const RunInputs& in, const SeriesRun& series);
+
 // Throws DoesNotFit where steps, time, evaluations, failures or checkpoints are more than what is simulated.
 Horizon horizon_of(const RunInputs& in, const RunModel& model, double target_samples);
 

@@ -6,8 +6,9 @@
 #include <limits>
 
 #include "core/error.hpp"
+#include "power/node_power.hpp"
 #include "run/horizon.hpp"
-#include "run/lanes.hpp"
+#include "run/run_clock.hpp"
 #include "run/step_source.hpp"
 
 namespace tw {
@@ -23,23 +24,12 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 double loaders_ready_s(const RunInputs& in, uint64_t seed) {
   const Software& software = *in.step.software;
   const double speed = in.step.cluster->hosts.spawn_speed;
-  if (software.loader_start.value() <= 0) return 0;
-  const MemberNoise spread{software.loader_start_sigma.value() / speed, 0, 0};
-  if (spread.silent()) return software.loader_start.value() / speed;
+  if (software.phases.loader_start.value() <= 0) return 0;
+  const MemberNoise spread{software.phases.loader_start_sigma.value() / speed, 0, 0};
+  if (spread.silent()) return software.phases.loader_start.value() / speed;
   auto stream = random_stream(seed, "loader start", 0);
   const double processes = static_cast<double>(in.step.plan->nodes) * in.step.cluster->node.gpus;
-  return std::max(0.0, software.loader_start.value() / speed + draw_maximum(spread, processes, stream));
-}
-
-// Samples to the target of one run of a series, before rounding to whole steps.
-double target_samples(const RunInputs& in, const SeriesRun& series) {
-  const RunPlan& run = *in.run;
-  const double gbs = in.step.plan->gbs;
-  if (run.convergence)
-    return draw_samples(*run.convergence, gbs, run.first_evaluation_at, run.evaluation_interval, series.seed);
-  if (!run.samples_by_run.empty()) return run.samples_by_run[series.index % run.samples_by_run.size()];
-  if (run.tokens) return std::ceil(*run.tokens / (gbs * static_cast<double>(in.step.training->sequence)) - 1e-9) * gbs;
-  return run.samples.value_or(run.steps.value_or(100) * gbs);
+  return std::max(0.0, software.phases.loader_start.value() / speed + draw_maximum(spread, processes, stream));
 }
 
 // Noise may make the mean step a little shorter than the quiet one, and differences leave a hair below 0: what a part
@@ -66,27 +56,28 @@ class Player {
         source_(model, engine, series),
         busy_(mean_activity(model.quiet)),
         failures_(job_failure_rates(in), series.seed),
-        lanes_(in, model, -in.step.software->init.value() - kIdleAround_s) {
+        clock_(in, model, series.seed, -in.step.software->phases.init.value() - kIdleAround_s, [this] { return beside_w(); }) {
+    out_.power.seed = series.seed;
     out_.target_samples = target_samples(in, series);
     const Horizon horizon = horizon_of(in, model, out_.target_samples);
     all_steps_ = horizon.steps;
     shortest_phase_s_ = std::max(kShortestPhase_s, horizon.expected_s / kMostPhases);
     evaluation_batches_s_ = evaluation_batches(in) * model.evaluation_batch_s;
     evaluation_fixed_s_ =
-        software_.evaluation_fixed.value() + (in.step.workload ? in.step.workload->evaluation_fixed.value() : 0);
+        software_.phases.evaluation_fixed.value() + (in.step.workload ? in.step.workload->evaluation_fixed.value() : 0);
     evaluates_ = run_.evaluation_interval > 0 && run_.evaluation_samples > 0 && evaluation_s() > 0;
     if (evaluates_)
       next_evaluation_ = run_.first_evaluation_at > 0 ? run_.first_evaluation_at : run_.evaluation_interval;
     if (run_.checkpoints) cost_ = checkpoint_cost(in.step, *run_.checkpoints);
     safe_ = {{0, next_evaluation_, 0, 0}};
-    failure_at_ = failures_.next_gap_s();
+    clock_.failure_at_s = failures_.next_gap_s();
   }
 
   SimulatedRun play() {
     start_up();
-    while (done_ < all_steps_)
+    while (done_ < all_steps_ && !stopped_)
       if (step()) after_step();
-    flush();
+    clock_.flush();
     finish();
     return std::move(out_);
   }
@@ -101,78 +92,58 @@ class Player {
   };
 
   double evaluation_s() const { return evaluation_fixed_s_ + evaluation_batches_s_; }
-  double now_s() const { return lanes_.now_s() + pending_s_; }
 
-  // A stretch of one kind on all nodes. False when a failure cut it off; the run has then gone back.
-  bool pass(PhaseKind kind, double length_s, const ActivityTimes& shares, int steps = 0,
-            std::vector<PhasePart> parts = {}) {
-    if (length_s <= 0) return true;
-    if (lanes_.now_s() + length_s <= failure_at_) {
-      lanes_.add(kind, length_s, shares, steps, std::move(parts));
-      return true;
-    }
-    lanes_.add(kind, failure_at_ - lanes_.now_s(), shares);
-    recover();
-    return false;
+  // Work of one kind on all nodes. False when an event cut it off: the run has then gone back, or ended.
+  bool pass(PhaseKind kind, const Work& work, const ActivityTimes& shares, int steps = 0,
+            const std::vector<PhasePart>& parts = {}) {
+    const RunClock::Cut cut = clock_.pass(kind, work, shares, steps, parts);
+    if (cut == RunClock::Cut::dark) recover(Component::power, clock_.now_s());
+    if (cut == RunClock::Cut::failure) recover(failures_.next_kind(), clock_.failure_at_s);
+    return cut == RunClock::Cut::none;
   }
-
-  // Training steps that wait for their phase.
-  void flush() {
-    if (pending_s_ > 0) lanes_.train(pending_, pending_s_, busy_);
-    pending_ = 0;
-    pending_s_ = 0;
-  }
+  bool wait(PhaseKind kind, double length_s, const ActivityTimes& shares) { return pass(kind, {length_s}, shares); }
 
   void start_up() {
-    out_.init_s = software_.init.value();
-    const double warm_up_s = std::min(software_.init_warm_up.value(), out_.init_s);
+    out_.init_s = software_.phases.init.value();
+    const double warm_up_s = std::min(software_.phases.init_warm_up.value(), out_.init_s);
     lanes_.add(PhaseKind::before, kIdleAround_s, idle_);
     lanes_.add(PhaseKind::init, out_.init_s - warm_up_s, loaded_);
     lanes_.add(PhaseKind::init, warm_up_s, shares_of(busy_, model_.quiet.time_s), 0,
                training_parts(model_, 1, model_.quiet.time_s));
   }
 
-  // One step. False when a failure cut it off.
+  // One step. False when an event cut it off.
   bool step() {
-    if (lanes_.changes_by(now_s())) {
-      flush();
-      lanes_.set_pace(lanes_.now_s());
-    }
+    clock_.begin_step();
     const double jitter_s = source_.jitter_s(executed_++);
     const double own_s = std::max(0.2 * model_.quiet.time_s, model_.quiet.time_s + jitter_s);
-    const double paced_s = own_s * lanes_.pace();
-    const double step_s = std::max(paced_s, model_.input.batch_s);
-    if (executed_ == 1) return first_step(step_s);
-    if (now_s() + step_s > failure_at_) {
-      // The part of the step that was done ran as any other; it counts for nothing.
-      pending_ += std::max(0.0, (failure_at_ - now_s()) / step_s);
-      pending_s_ = failure_at_ - lanes_.now_s();
-      flush();
-      recover();
-      return false;
-    }
-    pending_s_ += step_s;
-    ++pending_;
-    step_sum_ += step_s;
-    out_.slow_s += paced_s - own_s;
-    input_sum_ += step_s - paced_s;
-    slow_sum_ += paced_s - own_s;
-    useful_s_ += step_s;
+    // Noise is a wait, which no clock makes longer.
+    const Work work{own_s, std::min(own_s, model_.quiet.time_s), model_.input.batch_s};
+    if (executed_ == 1) return first_step(work);
+    if (!pass(PhaseKind::train, work, busy_)) return false;
+    const RunClock::Passed& passed = clock_.passed();
+    step_sum_ += passed.time_s;
+    out_.slow_s += passed.slow_s;
+    input_sum_ += passed.input_s;
+    slow_sum_ += passed.slow_s + passed.held_s;
+    useful_s_ += passed.time_s;
     ++done_;
-    if (pending_s_ >= shortest_phase_s_) flush();
+    if (clock_.pending_s() >= shortest_phase_s_) clock_.flush();
     return true;
   }
 
-  bool first_step(double step_s) {
+  bool first_step(Work work) {
+    const double pace = lanes_.pace(PhaseKind::train), step_s = work.length_s(pace);
     // Kernels are warm by then; what is set up in the first step are the communicators over the fabric.
-    out_.first_step_s = step_s + software_.first_step_extra.value();
-    if (!pass(PhaseKind::first_step, out_.first_step_s, shares_of(busy_, out_.first_step_s), 1,
-              training_parts(model_, 1, out_.first_step_s)))
+    work.after_s = software_.phases.first_step_extra.value();
+    out_.first_step_s = work.length_s(pace);
+    const double free_s = work.length_s(1);
+    if (!pass(PhaseKind::first_step, work, shares_of(busy_, free_s), 1, training_parts(model_, 1, free_s)))
       return false;
     // The first batch is prefetched; the loaders of the others start with the run, so the step hides part of it.
     const double wait_s =
-        software_.wait_after_first_step.value() + std::max(0.0, loaders_ready_s(in_, seed_) - out_.first_step_s);
-    if (!pass(PhaseKind::wait, wait_s, waiting_)) return false;
+        software_.phases.wait_after_first_step.value() + std::max(0.0, loaders_ready_s(in_, seed_) - out_.first_step_s);
+    if (!wait(PhaseKind::wait, wait_s, waiting_)) return false;
     out_.wait_s += wait_s;
     useful_s_ += step_s;
     ++done_;
@@ -184,51 +155,62 @@ class Player {
     if (evaluates_ && (samples + 1e-9 >= next_evaluation_ || done_ == all_steps_) && !evaluate(samples)) return;
     if (!run_.checkpoints || done_ == all_steps_) return;
     const double interval_s = run_.checkpoints->interval.value();
-    const bool due = interval_s > 0 ? now_s() - last_checkpoint_s_ >= interval_s
+    const bool due = interval_s > 0 ? clock_.now_s() - last_checkpoint_s_ >= interval_s
                                     : std::fmod(static_cast<double>(done_), run_.checkpoints->every_steps) < 0.5;
     if (due) checkpoint();
   }
 
   // False when a failure cut it off.
   bool evaluate(double samples) {
-    flush();
+    clock_.flush();
     ++out_.evaluations;
-    last_off_mark_ = samples + 1e-9 < next_evaluation_;
+    const bool off_mark = samples + 1e-9 < next_evaluation_;
     // Evaluations fall on whole steps: a mark that lies inside one counts at its end.
     while (next_evaluation_ <= samples + 1e-9) next_evaluation_ += run_.evaluation_interval;
     if (run_.asynchronous_evaluation) {
-      evaluation_begins_.push_back(lanes_.now_s());
+      // One waits for the one before. Samples given as a mean over runs end between two marks: that evaluation is the
+      // mean one, and never waits.
+      const double ready_s = lanes_.now_s();
+      const bool free = evaluation_begins_.empty() || off_mark;
+      evaluation_begins_.push_back(free ? ready_s : std::max(ready_s, evaluation_begins_.back() + evaluation_s()));
+      out_.evaluations_queue |= evaluation_begins_.back() > ready_s;
       return true;
     }
     const bool first = out_.evaluations == 1;
     if (first) {
-      const double wait_s = software_.wait_before_first_evaluation.value() / in_.step.cluster->hosts.spawn_speed;
-      if (!pass(PhaseKind::wait, wait_s, waiting_)) return false;
+      const double wait_s = software_.phases.wait_before_first_evaluation.value() / in_.step.cluster->hosts.spawn_speed;
+      if (!wait(PhaseKind::wait, wait_s, waiting_)) {
+        out_.evaluations -= stopped_ ? 1 : 0;
+        return false;
+      }
       out_.wait_s += wait_s;
     }
-    const double extra_s = first ? software_.first_evaluation_extra.value() : 0;
-    const double batches_s = evaluation_batches_s_ * lanes_.pace();
-    const double own_s = evaluation_fixed_s_ + batches_s;
+    const double extra_s = first ? software_.phases.first_evaluation_extra.value() : 0;
+    const Work work{evaluation_fixed_s_ + evaluation_batches_s_, evaluation_batches_s_};
+    const double own_s = work.length_s(lanes_.pace(PhaseKind::evaluation));
     (first ? out_.eval_first_s : out_.eval_s) = own_s + extra_s;
     // What the first evaluation takes longer, it waits at its front; the fixed cost of each is spread between its
     // batches.
-    return pass(PhaseKind::evaluation, extra_s, waiting_) &&
-           pass(PhaseKind::evaluation, own_s, model_.evaluation_shares.scaled(evaluation_batches_s_ / own_s));
+    if (wait(PhaseKind::evaluation, extra_s, waiting_) &&
+        pass(PhaseKind::evaluation, work, model_.evaluation_shares.scaled(evaluation_batches_s_ / work.length_s(1))))
+      return true;
+    out_.evaluations -= stopped_ ? 1 : 0;
+    return false;
   }
 
   void checkpoint() {
-    flush();
+    clock_.flush();
     const CheckpointPlan& plan = *run_.checkpoints;
     last_checkpoint_s_ = lanes_.now_s();
     if (plan.asynchronous && write_ends_s_ > lanes_.now_s()) {
       const double wait_s = write_ends_s_ - lanes_.now_s();
-      if (!pass(PhaseKind::checkpoint, wait_s, waiting_)) return;
+      if (!wait(PhaseKind::checkpoint, wait_s, waiting_)) return;
       out_.checkpoint_s += wait_s;
       out_.checkpoint_wait_s += wait_s;
     }
     State state{done_, next_evaluation_, lanes_.now_s(), 0};
     const double blocked_s = plan.asynchronous ? cost_.snapshot_s : cost_.write_s;
-    if (!pass(PhaseKind::checkpoint, blocked_s, waiting_)) return;
+    if (!wait(PhaseKind::checkpoint, blocked_s, waiting_)) return;
     state.safe_s = lanes_.now_s() + (plan.asynchronous ? cost_.write_s : 0);
     write_ends_s_ = state.safe_s;
     out_.checkpoint_s += blocked_s;
@@ -238,32 +220,49 @@ class Player {
     safe_.push_back(state);
   }
 
-  // The job is down from failure_at_ on: detected, started again, restored to the last safe state.
-  void recover() {
-    flush();
-    const double failed_s = failure_at_;
+  // The job is down from now on: detected, started again, restored to the last safe state. Where its power does not
+  // come back, or nothing says how it starts again, it ends here.
+  void recover(Component kind, double failed_s) {
+    clock_.flush();
+    const double back_s = kind == Component::power ? supply_.back_s() : 0;
     State state = safe_.front();
     for (const State& s : safe_)
       if (s.safe_s <= failed_s) state = s;
-    const Component kind = failures_.next_kind();
+    if (!run_.reliability || back_s == kNever) {
+      stopped_ = true;
+      supply_.lost(failed_s - state.reached_s, true);
+      return;
+    }
     ++out_.failures[static_cast<size_t>(kind)];
-    const double detect_s = run_.reliability->detect.value();
-    lanes_.add(PhaseKind::restart, detect_s, waiting_);
-    const double spare_s = takes_node(kind) ? spare_wait_s() : 0;
-    lanes_.add(PhaseKind::restart, spare_s, idle_);
-    out_.spare_s += spare_s;
-    lanes_.add(PhaseKind::restart, restart_s(in_, state.steps > 0 ? cost_.read_s : 0) - detect_s, loaded_);
-    out_.restart_s += lanes_.now_s() - failed_s;
-    out_.rework_s += failed_s - state.reached_s;
-    out_.restarts.push_back({state.steps, kind, failed_s - state.reached_s, spare_s});
     // Steps since then did not count.
     useful_s_ -= useful_since(state.steps);
+    out_.rework_s += failed_s - state.reached_s;
     done_ = state.steps;
+    // A job that is down does not fail; power that goes meanwhile makes it wait, and start again once more.
+    const double running_s = clock_.failure_at_s - failed_s;
+    clock_.failure_at_s = kNever;
+    clock_.down = true;
+    const double detect_s = run_.reliability->detect.value();
+    wait(PhaseKind::restart, detect_s, waiting_);
+    const double spare_s = takes_node(kind) ? spare_wait_s() : 0;
+    wait(PhaseKind::restart, spare_s, idle_);
+    out_.spare_s += spare_s;
+    do {
+      while (!supply_.dark().empty() && supply_.back_s() > lanes_.now_s() && !stopped_) {
+        stopped_ = supply_.back_s() == kNever;
+        wait(PhaseKind::restart, stopped_ ? 0 : supply_.back_s() - lanes_.now_s(), idle_);
+      }
+      clock_.went_dark = false;
+      if (!stopped_) wait(PhaseKind::restart, restart_s(in_, state.steps > 0 ? cost_.read_s : 0) - detect_s, loaded_);
+    } while (clock_.went_dark && !stopped_);
+    if (stopped_) supply_.lost(0, true);
+    clock_.down = false;
+    out_.restart_s += lanes_.now_s() - failed_s;
     next_evaluation_ = state.next_evaluation;
     last_checkpoint_s_ = state.reached_s = state.safe_s = lanes_.now_s();
     write_ends_s_ = 0;
     safe_ = {state};
-    failure_at_ = lanes_.now_s() + failures_.next_gap_s();
+    clock_.failure_at_s = lanes_.now_s() + (kind == Component::power ? running_s : failures_.next_gap_s());
     if (lanes_.now_s() > kLongestRun_s || out_.failed() > kMostFailures)
       throw DoesNotFit(fmt::format(
           "the run does not end: in {:.3g} days and after {:.0f} failures, {} of {} steps are done; failures "
@@ -288,26 +287,28 @@ class Player {
   void finish() {
     if (out_.evaluations == 1) out_.eval_s = out_.eval_first_s;
     double end_s = lanes_.now_s();
-    std::vector<double> begins;  // an evaluation waits for the one before
-    for (const double ready : evaluation_begins_) {
-      // Samples given as a mean over runs end between two marks: that evaluation is the mean one, and never waits.
-      const bool free = begins.empty() || (last_off_mark_ && begins.size() + 1 == evaluation_begins_.size());
-      const double begin = free ? ready : std::max(ready, begins.back() + evaluation_s());
-      out_.evaluations_queue |= begin > ready;
-      begins.push_back(begin);
-    }
-    if (!begins.empty()) {
+    if (!evaluation_begins_.empty()) {
       out_.eval_s = out_.eval_first_s = evaluation_s();
-      // The last evaluation tells that the target is met.
-      end_s = begins.back() + evaluation_s();
-      lanes_.add(PhaseKind::wait, end_s - lanes_.now_s(), waiting_);
+      const double last_s = evaluation_begins_.back() + evaluation_s();
+      if (!stopped_) {
+        // The last evaluation tells that the target is met.
+        end_s = last_s;
+        lanes_.add(PhaseKind::wait, end_s - lanes_.now_s(), waiting_);
+      }
+      for (const double begin_s : evaluation_begins_) out_.evaluations -= begin_s + evaluation_s() > end_s ? 1 : 0;
     }
     out_.time_s = end_s;
-    lanes_.add(PhaseKind::after, software_.release.value(), waiting_);
-    lanes_.add(PhaseKind::after, kIdleAround_s, idle_);
+    if (!stopped_) {
+      lanes_.add(PhaseKind::after, software_.phases.release.value(), waiting_);
+      lanes_.add(PhaseKind::after, kIdleAround_s, idle_);
+    }
+    out_.stopped = stopped_;
+    out_.supply_lost_s = supply_.lost_s();
+    out_.power.failures = supply_.record();
+    out_.power_events = supply_.texts();
 
     const auto executed = static_cast<double>(executed_);
-    out_.steps = static_cast<double>(all_steps_);
+    out_.steps = static_cast<double>(done_);
     out_.samples = out_.steps * gbs_;
     const double counted = std::max(1.0, executed - 1);
     out_.step_s = executed > 1 ? step_sum_ / counted : model_.quiet.time_s;
@@ -324,23 +325,37 @@ class Player {
     out_.timeline.run_begin_s = 0;
     out_.timeline.run_end_s = end_s;
     lanes_.move_to(out_.timeline);
-    if (in_.step.plan->evaluation_nodes > 0) add_evaluation_nodes(begins, end_s);
+    if (in_.step.plan->evaluation_nodes > 0) add_evaluation_nodes(end_s);
   }
 
-  void add_evaluation_nodes(const std::vector<double>& begins, double end_s) {
+  // Watts of a node that evaluates beside, now.
+  double beside_w() const {
+    const double now_s = clock_.now_s();
+    const auto next = std::upper_bound(evaluation_begins_.begin(), evaluation_begins_.end(), now_s);
+    const bool busy = next != evaluation_begins_.begin() && now_s < *(next - 1) + evaluation_s();
+    Phase phase;
+    phase.kind = busy ? PhaseKind::evaluation : PhaseKind::wait;
+    phase.shares = busy ? model_.evaluation_shares.scaled(evaluation_batches_s_ / evaluation_s()) : waiting_;
+    const NodeType& node = in_.step.cluster->node;
+    return phase_node_parts(node, phase, effective_limit(node, std::nullopt), true).total();
+  }
+
+  void add_evaluation_nodes(double end_s) {
     NodeGroup beside{"evaluate", {}, {}};
     for (int n = 0; n < in_.step.plan->evaluation_nodes; ++n) beside.nodes.push_back(in_.step.plan->nodes + n);
     Script s(-out_.init_s - kIdleAround_s);
     s.add(PhaseKind::before, kIdleAround_s, idle_);
     s.add(PhaseKind::init, out_.init_s, loaded_);
-    for (const double begin : begins) {
-      s.add(PhaseKind::wait, begin - s.now_s(), waiting_);
-      s.add(PhaseKind::evaluation, evaluation_s(),
+    for (const double begin : evaluation_begins_) {
+      s.add(PhaseKind::wait, std::min(begin, end_s) - s.now_s(), waiting_);
+      s.add(PhaseKind::evaluation, std::min(evaluation_s(), end_s - s.now_s()),
             model_.evaluation_shares.scaled(evaluation_batches_s_ / evaluation_s()));
     }
     s.add(PhaseKind::wait, end_s - s.now_s(), waiting_);
-    s.add(PhaseKind::after, software_.release.value(), waiting_);
-    s.add(PhaseKind::after, kIdleAround_s, idle_);
+    if (!stopped_) {
+      s.add(PhaseKind::after, software_.phases.release.value(), waiting_);
+      s.add(PhaseKind::after, kIdleAround_s, idle_);
+    }
     beside.phases = s.take();
     out_.timeline.groups.push_back(std::move(beside));
   }
@@ -356,38 +371,26 @@ class Player {
   const ActivityTimes waiting_ = ActivityTimes::only(Activity::spin), loaded_ = ActivityTimes::only(Activity::context),
                       idle_ = ActivityTimes::only(Activity::idle);
   FailureSource failures_;
-  Lanes lanes_;
+  RunClock clock_;
+  Lanes& lanes_ = clock_.lanes();
+  Supply& supply_ = clock_.supply();
+  bool stopped_ = false;
   SimulatedRun out_;
   long all_steps_ = 0, done_ = 0;
   uint64_t executed_ = 0;
   double shortest_phase_s_ = kShortestPhase_s;
   double evaluation_batches_s_ = 0, evaluation_fixed_s_ = 0;
-  bool evaluates_ = false, last_off_mark_ = false;
+  bool evaluates_ = false;
   double next_evaluation_ = kNever;
-  std::vector<double> evaluation_begins_;  // asynchronous: when an evaluation's weights were ready
+  std::vector<double> evaluation_begins_;  // beside training
   CheckpointCost cost_;
   double last_checkpoint_s_ = 0, write_ends_s_ = 0;
   std::vector<State> safe_;
-  double failure_at_ = kNever;
   std::vector<double> repaired_s_;
-  double pending_ = 0;  // steps
-  double pending_s_ = 0, step_sum_ = 0, input_sum_ = 0, slow_sum_ = 0, useful_s_ = 0;
+  double step_sum_ = 0, input_sum_ = 0, slow_sum_ = 0, useful_s_ = 0;
 };
 
 }  // namespace
-
-FailureRates job_failure_rates(const RunInputs& in) {
-  if (!in.run->reliability) return {};
-  const NodeType& node = in.step.cluster->node;
-  return failure_rates(*in.run->reliability, in.step.plan->nodes, node.gpus, node.nics, in.switches);
-}
-
-double restart_s(const RunInputs& in, double read_s) {
-  if (!in.run->reliability) return 0;
-  const Software& software = *in.step.software;
-  return in.run->reliability->detect.value() + in.run->reliability->reschedule.value() + software.init.value() +
-         read_s + software.first_step_extra.value();
-}
 
 SimulatedRun play_run(const RunInputs& in, const RunModel& model, network::Engine& engine, const SeriesRun& series) {
   return Player(in, model, engine, series).play();

@@ -67,7 +67,7 @@ double daly_interval_s(double write_s, double mtbf_s) {
 double interval_goodput(double interval_s, double write_s, double blocked_s, double restart_s, double mtbf_s,
                         uint64_t seed, int failures) {
   FailureRates rates;
-  rates.per_s.back() = 1 / mtbf_s;
+  rates.per_s[static_cast<size_t>(Component::software)] = 1 / mtbf_s;
   FailureSource source(rates, seed);
   double worked_s = 0, elapsed_s = 0;
   const double cycle_s = interval_s + blocked_s;

@@ -25,8 +25,9 @@ struct Reliability {
   static void describe(Description<Reliability>& d);
 };
 
-enum class Component { gpu, nic, node, link, switch_, software };
-constexpr std::array<std::string_view, 6> kComponentNames{"gpu", "nic", "node", "link", "switch", "software"};
+// Power fails by itself nowhere: a scenario says when.
+enum class Component { gpu, nic, node, link, switch_, software, power };
+constexpr std::array<std::string_view, 7> kComponentNames{"gpu", "nic", "node", "link", "switch", "software", "power"};
 // Whether the node goes with it, so that a spare has to take its place.
 bool takes_node(Component c);
 

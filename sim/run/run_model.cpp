@@ -61,18 +61,19 @@ void evaluate_batch(const RunInputs& in, const StepNetwork& net, double slowdown
       if (const auto share = mix.find(name); share != mix.end()) busy[activity] = share->second * time_s;
     return;
   }
+  // The host's own work for a call: it is beside the device where that is what takes longer, and shared by the ga
+  // micro-batches that a pipeline takes in one call.
+  const double stages = in.step.plan->pp, chunks = in.step.plan->vp;
+  const double per_call_s = in.step.software->phases.evaluation_per_batch.value() /
+                            in.step.cluster->hosts.launch_speed / (stages > 1 ? in.step.plan->ga() : 1);
   TaskCost sum;
   double slowest = 0;
   for (const PassCost& c : chunk_costs(in.step, net.exchange, {slowdown, slowdown}, Pass::evaluation)) {
     sum += c.forward;
-    slowest = std::max(slowest, std::max(c.forward.device_s(), c.forward.host_s));
+    slowest = std::max(slowest, std::max(c.forward.device_s(), c.forward.host_s + per_call_s / chunks));
   }
   // Batches follow one another through the pipeline: each takes the slowest stage's time.
-  const double stages = in.step.plan->pp;
-  // What is done once a call is shared by the ga micro-batches that a pipeline takes in one call.
-  const double per_call_s = in.step.software->evaluation_per_batch.value();
-  time_s = stages > 1 ? slowest * in.step.plan->vp + per_call_s / in.step.plan->ga()
-                      : std::max(sum.device_s(), sum.host_s) + per_call_s;
+  time_s = stages > 1 ? slowest * chunks : std::max(sum.device_s(), sum.host_s + per_call_s);
   busy = sum.busy;
   busy[Activity::collective] += sum.tp_s + sum.cp_s + sum.ep_s;
   busy = busy.scaled(1 / stages);
@@ -121,6 +122,19 @@ RunModel build_run_model(const RunInputs& in, network::Engine& engine, const Ste
   model.evaluation_batch_s = time_s;
   model.evaluation_shares = shares_of(busy, time_s);
   return model;
+}
+
+FailureRates job_failure_rates(const RunInputs& in) {
+  if (!in.run->reliability) return {};
+  const NodeType& node = in.step.cluster->node;
+  return failure_rates(*in.run->reliability, in.step.plan->nodes, node.gpus, node.nics, in.switches);
+}
+
+double restart_s(const RunInputs& in, double read_s) {
+  if (!in.run->reliability) return 0;
+  const Software& software = *in.step.software;
+  return in.run->reliability->detect.value() + in.run->reliability->reschedule.value() + software.phases.init.value() +
+         read_s + software.phases.first_step_extra.value();
 }
 
 }  // namespace tw

@@ -4,9 +4,11 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "network/engine.hpp"
+#include "power/power_run.hpp"
 #include "run/run_plan.hpp"
 #include "step/inputs.hpp"
 #include "step/step_model.hpp"
@@ -17,14 +19,8 @@ namespace tw {
 struct RunInputs {
   StepInputs step;
   const RunPlan* run = nullptr;
-  double switches = 0;  // that carry the job's traffic, for their failures
-};
-
-// What a failure of a component did to a run.
-struct Restart {
-  long steps = 0;  // that the checkpoint it went back to holds
-  Component kind = Component::node;
-  double rework_s = 0, spare_s = 0;  // work lost; waited for a node
+  double switches = 0;                       // that carry the job's traffic, for their failures
+  const std::vector<int>* placed = nullptr;  // nodes of the cluster, those that train first; null: the first ones
 };
 
 // One seeded run.
@@ -42,13 +38,16 @@ struct SimulatedRun {
   double checkpoint_wait_s = 0;                     // of it because the one before was still being written
   double rework_s = 0, restart_s = 0, spare_s = 0;  // failures: work lost; down; of that waiting for a node
   std::array<double, kComponentNames.size()> failures{};
-  std::vector<Restart> restarts;   // in the order they fell
-  double useful_s = 0;             // training steps that counted
-  double slow_s = 0;               // steps took this much longer for slow nodes
-  double input_s = 0;              // mean wait of a step for its data
-  bool evaluations_queue = false;  // an evaluation beside training began after the next was due
-  double failed() const;           // failures of all kinds
+  double useful_s = 0;                    // training steps that counted
+  double slow_s = 0;                      // steps took this much longer for slow nodes
+  double input_s = 0;                     // mean wait of a step for its data
+  bool evaluations_queue = false;         // an evaluation beside training began after the next was due
+  double failed() const;                  // failures of all kinds
+  bool stopped = false;                   // its power went for good: everything above is that up to then
+  double supply_lost_s = 0;               // to power: time under a limit, work lost when it stopped
+  std::vector<std::string> power_events;  // what the scenario's power failures did, one sentence each
   Timeline timeline;
+  PowerOptions power;  // for integrate_power() on the timeline
 };
 
 // Noisy pipeline steps, simulated once for each seed and drawn from by many runs.
@@ -93,9 +92,9 @@ double restart_s(const RunInputs& in, double read_s);
 
 // Plays the run for one seed. Steps whose replicas meet at every visit of a single stage are replayed: the quiet step
 // plus each meeting's own draw, which is what the events would give. Pipelines simulate a few noisy steps and draw from
-// them, and so do very long runs of single stages. Failures, checkpoints and slow nodes are events between and inside
-// steps. `engine` is the one the model was built on. Throws DoesNotFit beyond the horizons (steps, ten years, number of
-// checkpoints).
+// them, and so do very long runs of single stages. Steps, evaluations, checkpoints, failures of nodes, nodes that turn
+// slow and what happens to the power meet in one order of events; each changes what follows. `engine` is the one the
+// model was built on. Throws DoesNotFit beyond the horizons (steps, ten years, number of checkpoints).
 SimulatedRun play_run(const RunInputs& in, const RunModel& model, network::Engine& engine, const SeriesRun& series);
 
 }  // namespace tw

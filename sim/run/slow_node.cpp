@@ -4,10 +4,6 @@
 
 namespace tw {
 
-std::vector<std::pair<std::string, SlowCause>> Choices<SlowCause>::table() {
-  return {{"clock", SlowCause::clock}, {"host", SlowCause::host}};
-}
-
 void SlowNode::describe(Description<SlowNode>& d) {
   d.object("slow_node", "Nodes that are slower for some time: a straggler, or thermal throttling.");
   d.required("nodes", &SlowNode::nodes, "nodes of the job, counted from 0", between(0, 1e6));

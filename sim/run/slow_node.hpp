@@ -12,10 +12,6 @@
 namespace tw {
 
 enum class SlowCause { clock, host };
-template <>
-struct Choices<SlowCause> {
-  static std::vector<std::pair<std::string, SlowCause>> table();
-};
 
 struct SlowNode {
   std::vector<int> nodes;

@@ -8,10 +8,6 @@
 namespace tw {
 namespace {
 
-// Large exchanges reach this share of an NVLink domain's line rate (reference/gpu_lab/collectives.csv: 329 to 361 of
-// 450 GB/s).
-constexpr double kReachedShare = 0.78;
-
 // A visit's exchanges of one kind are played in at most so many pieces: short against the visit, few against its
 // layers.
 constexpr size_t kMostPieces = 4;
@@ -21,7 +17,7 @@ constexpr size_t kMostPieces = 4;
 // Of the copies that tokens would need, one for each expert chosen: with a dispatcher that sends a token once to every
 // node that holds some of its experts, those that cross the fabric; inside an NVLink domain once to every rank.
 double ChunkProgram::sent_share() const {
-  if (in_.software->dispatcher == Dispatcher::all_to_all || in_.network == nullptr) return 1;
+  if (in_.software->streams.dispatcher == Dispatcher::all_to_all || in_.network == nullptr) return 1;
   const NodeType& node = in_.cluster->node;
   const double domain = static_cast<double>(node.gpus) * node.nvlink.nodes, ep = in_.plan->ep * in_.plan->expert_tp();
   const double places = ep > domain ? ep / domain : ep, chosen = in_.network->experts_per_token;
@@ -32,8 +28,8 @@ double ChunkProgram::sent_share() const {
 // both, which the exchanges lengthen.
 void ChunkProgram::join(TaskCost& forward, TaskCost& backward) const {
   const double waits_s = forward.ep_s + backward.ep_s, kernels_s = forward.busy.total() + backward.busy.total();
-  if (!in_.software->dispatch_beside || waits_s <= 0) return;
-  const double hidden = std::min(1.0, kernels_s / waits_s), slower = in_.software->kernel_beside_exchange - 1;
+  if (!in_.software->streams.dispatch_beside || waits_s <= 0) return;
+  const double hidden = std::min(1.0, kernels_s / waits_s), slower = in_.software->streams.kernel_beside_exchange - 1;
   const std::array<TaskCost*, 2> both{&forward, &backward};
   const std::array<double, 2> waited_s{forward.ep_s, backward.ep_s}, apart_s{forward.device_s(), backward.device_s()};
   for (TaskCost* c : both) {
@@ -61,8 +57,9 @@ double ChunkProgram::beside_s(Exchange what, double bytes, double alone_s) const
   const bool twice =
       what == Exchange::tp_all_reduce || what == Exchange::outer_reduce ||
       (in_.plan->sharding == Sharding::none && (what == Exchange::gradient_reduce || what == Exchange::expert_reduce));
-  const double inside_s = (twice ? 2 : 1) * bytes / (kReachedShare * in_.cluster->node.nvlink.bandwidth.value());
-  return std::max(alone_s, in_.software->exchange_beside_kernel * std::min(alone_s, inside_s));
+  const NvlinkDomain& domain = in_.cluster->node.nvlink;
+  const double inside_s = (twice ? 2 : 1) * bytes / (domain.reached_share * domain.bandwidth.value());
+  return std::max(alone_s, in_.software->streams.exchange_beside_kernel * std::min(alone_s, inside_s));
 }
 
 TravelTime ChunkProgram::travel(Exchange dense, Exchange experts, const SharedSum& bytes) const {
@@ -105,28 +102,31 @@ Stream stream_of(Exchange e) {
 
 std::vector<VisitExchange> visit_exchanges(const std::vector<Task>& tasks, const Played& alone,
                                            const SharedExchanges& shared) {
+  // The first kernel that needs each task, and when the kernel before it is done.
+  std::vector<int> needed_by(tasks.size(), -1);
+  std::vector<double> before_s(tasks.size(), 0);
+  double done_s = 0;
+  for (size_t j = 0; j < tasks.size(); ++j) {
+    if (tasks[j].stream != Stream::compute) continue;
+    for (const int k : {tasks[j].after, tasks[j].also_after})
+      if (k >= 0 && needed_by[static_cast<size_t>(k)] < 0)
+        needed_by[static_cast<size_t>(k)] = static_cast<int>(j), before_s[static_cast<size_t>(k)] = done_s;
+    done_s = alone.done_s[j];
+  }
   std::vector<VisitExchange> found;
   for (size_t i = 0; i < tasks.size(); ++i) {
     const auto links = shared.find(tasks[i].load);
     const double length_s = alone.done_s[i] - alone.begin_s[i];
     if (links == shared.end() || !(tasks[i].bytes > 0) || !(length_s > 0)) continue;
-    VisitExchange x{tasks[i].load, tasks[i].bytes, alone.begin_s[i], 0, 0, alone.end_s - alone.done_s[i]};
+    VisitExchange x{tasks[i].load, tasks[i].bytes, alone.begin_s[i], 0, 0,
+                    std::max(0.0, alone.end_s - alone.done_s[i])};
     x.alone_s = std::min(length_s, x.bytes * links->second);
-    // When the first kernel that needs it could have begun without it.
-    double before_s = 0;
-    for (size_t j = 0; j < tasks.size(); ++j) {
-      if (tasks[j].stream != Stream::compute) continue;
-      const auto needs = [&](int k) { return k == static_cast<int>(i); };
-      if (needs(tasks[j].after) || needs(tasks[j].also_after)) {
-        double ready_s = before_s;
-        for (const int k : {tasks[j].after, tasks[j].also_after})
-          if (k >= 0 && !needs(k)) ready_s = std::max(ready_s, alone.done_s[static_cast<size_t>(k)]);
-        x.slack_s = std::max(0.0, ready_s - alone.done_s[i]);
-        break;
-      }
-      before_s = alone.done_s[j];
+    if (const int j = needed_by[i]; j >= 0) {  // when it could have begun without the exchange
+      double ready_s = before_s[i];
+      for (const int k : {tasks[static_cast<size_t>(j)].after, tasks[static_cast<size_t>(j)].also_after})
+        if (k >= 0 && k != static_cast<int>(i)) ready_s = std::max(ready_s, alone.done_s[static_cast<size_t>(k)]);
+      x.slack_s = std::max(0.0, ready_s - alone.done_s[i]);
     }
-    x.slack_s = std::max(0.0, x.slack_s);
     if (x.slack_s <= 0) x.waited_s = x.alone_s;
     found.push_back(x);
   }

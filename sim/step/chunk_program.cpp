@@ -3,14 +3,13 @@
 #include <algorithm>
 
 #include "hardware/kernels.hpp"
+#include "step/host_copies.hpp"
 #include "workload/memory.hpp"
 #include "workload/pattern.hpp"
 
 namespace tw {
 namespace {
 
-// Dense BF16 peak of the chip on which rates of operations were measured (Operation::rate).
-constexpr double kH100Peak = 989.4e12;
 // A collective's kernel, and the events by which its stream and that of the products wait for each other.
 constexpr double kTracedEvents = 4;
 
@@ -25,20 +24,22 @@ double kernel_time_s(const Operation& o, const Accelerator& a, const Software& s
     case OperationKind::gemm: {
       if (o.groups > 1)
         return slowdown * grouped_gemm_time_s(a, o.precision, o.groups, o.m, o.n, o.k, o.weight_gradient);
-      const double split = is_scaled(o.precision) && o.backward ? software.fp8_backward_slowdown : 1;
+      const double split = is_scaled(o.precision) && o.backward ? software.kernels.fp8_backward_slowdown : 1;
       return slowdown * split * gemm_time_s(a, o.precision, o.m, o.n, o.k);
     }
     case OperationKind::attention: {
       // FP8 attention kernels gain about as much over BF16 as their higher peak allows in practice.
-      const double fp8 = is_scaled(o.precision) ? software.fp8_attention_speedup : 1;
+      const double fp8 = is_scaled(o.precision) ? software.kernels.fp8_attention_speedup : 1;
       const double t =
           o.backward ? attention_backward_time_s(a, o.attention) : attention_forward_time_s(a, o.attention);
-      return slowdown * t / (fp8 * software.attention_speed);
+      return slowdown * t / (fp8 * software.kernels.attention_speed);
     }
     case OperationKind::memory: {
       const double floor_s = o.launches * a.graph_floor.value();
-      if (o.rate > 0) return std::max(floor_s, o.bytes / (o.rate * a.peak_bf16.value() / kH100Peak));
-      const double share = o.norm ? a.norm_bandwidth.value() / a.copy_bandwidth.value() : software.memory_efficiency;
+      if (const double rated = software.kernels.rated_peak.value(); o.rate > 0)
+        return std::max(floor_s, o.bytes / (rated > 0 ? o.rate * a.peak_bf16.value() / rated : o.rate));
+      const double share =
+          o.norm ? a.norm_bandwidth.value() / a.copy_bandwidth.value() : software.kernels.memory_efficiency;
       return std::max(floor_s, memory_time_s(a, o.bytes, share));
     }
     case OperationKind::exchange:
@@ -80,7 +81,7 @@ ChunkProgram::List ChunkProgram::timed(const std::vector<Operation>& operations,
   const Software& software = *in_.software;
   const Hosts& hosts = in_.cluster->hosts;
   const Accelerator& accelerator = in_.cluster->node.accelerator;
-  const bool graphs = pass_ == Pass::training ? software.graphs_training : software.graphs_evaluation;
+  const bool graphs = pass_ == Pass::training ? software.host.graphs_training : software.host.graphs_evaluation;
   List list;
   for (const Operation& o : operations) {
     TimedOperation t;
@@ -89,7 +90,7 @@ ChunkProgram::List ChunkProgram::timed(const std::vector<Operation>& operations,
     t.weight = o.weight_gradient;
     t.launches = o.launches;
     t.task.stops_host = o.stops_host && !graphs;
-    const double host = (o.backward ? software.host_backward : 1) / hosts.launch_speed;
+    const double host = (o.backward ? software.host.backward : 1) / hosts.launch_speed;
     if (o.kind == OperationKind::exchange) {
       const double bytes = o.bytes * (o.exchange == Exchange::ep_all_to_all ? sent_share() : 1);
       t.task.stream = stream_of(o.exchange);
@@ -97,16 +98,16 @@ ChunkProgram::List ChunkProgram::timed(const std::vector<Operation>& operations,
       t.task.bytes = bytes;
       if (shared_.count(o.exchange) > 0) t.task.load = o.exchange;
       t.task.beside_s = beside_s(o.exchange, bytes, t.task.length_s);
-      const bool form = o.exchange == Exchange::tp_all_reduce && software.host_per_all_reduce.value() > 0;
-      t.task.host_s = host * (form ? software.host_per_all_reduce : software.host_per_collective).value();
-      t.task.length_s += kTracedEvents * software.traced_gap.value();
+      const bool form = o.exchange == Exchange::tp_all_reduce && software.host.per_all_reduce.value() > 0;
+      t.task.host_s = host * (form ? software.host.per_all_reduce : software.host.per_collective).value();
+      t.task.length_s += kTracedEvents * software.host.traced_gap.value();
     } else {
       t.task.length_s = kernel_time_s(o, accelerator, software, slowdown) / hosts.device_speed +
-                        o.launches * software.traced_gap.value();
+                        o.launches * software.host.traced_gap.value();
       t.task.flops = o.flops;
-      t.task.host_s = host * o.launches * software.host_per_operation.value();
-      if (o.bare && software.host_per_kernel.value() > 0)
-        t.task.host_s = o.launches * software.host_per_kernel.value() / hosts.launch_speed;
+      t.task.host_s = host * o.launches * software.host.per_operation.value();
+      if (o.bare && software.host.per_kernel.value() > 0)
+        t.task.host_s = o.launches * software.host.per_kernel.value() / hosts.launch_speed;
       if (o.weight_gradient) t.parameters = o.m * o.n * o.groups;
       if (o.kind == OperationKind::attention && in_.plan->cp > 1) {
         t.attention = true;
@@ -119,13 +120,13 @@ ChunkProgram::List ChunkProgram::timed(const std::vector<Operation>& operations,
   }
   // A graph replays a whole layer, or a part of it, with one launch.
   const auto captured = [&](GraphPart part) {
-    const auto& parts = software.graph_parts;
+    const auto& parts = software.host.graph_parts;
     return graphs || (pass_ == Pass::training && std::find(parts.begin(), parts.end(), part) != parts.end());
   };
   for (size_t i = 0; i < list.size(); ++i) {
     if (!captured(operations[i].part)) continue;
     const bool first = i == 0 || (!graphs && operations[i - 1].part != operations[i].part);
-    list[i].task.host_s = first ? software.host_per_operation.value() / hosts.launch_speed : 0;
+    list[i].task.host_s = first ? software.host.per_operation.value() / hosts.launch_speed : 0;
     list[i].launches = first ? 1 : 0;
   }
   return list;
@@ -133,20 +134,21 @@ ChunkProgram::List ChunkProgram::timed(const std::vector<Operation>& operations,
 
 double ChunkProgram::copy_s(double bytes) const {
   if (bytes <= 0) return 0;
-  return memory_time_s(in_.cluster->node.accelerator, bytes, in_.software->memory_efficiency) /
+  return memory_time_s(in_.cluster->node.accelerator, bytes, in_.software->kernels.memory_efficiency) /
          in_.cluster->hosts.device_speed;
 }
 
 TaskCost ChunkProgram::played(const TaskList& b) const {
-  const Played device = play(b.tasks, in_.software->kernel_beside_exchange, false),
-               issued = play(b.tasks, in_.software->kernel_beside_exchange, true);
+  const Played device = play(b.tasks, in_.software->streams.kernel_beside_exchange, false),
+               issued = play(b.tasks, in_.software->streams.kernel_beside_exchange, true);
   TaskCost c;
   c.busy = device.busy;
   c.tp_s = device.waited_s[static_cast<size_t>(Stream::tp)];
   c.cp_s = device.waited_s[static_cast<size_t>(Stream::cp)];
   c.ep_s = device.waited_s[static_cast<size_t>(Stream::ep)];
   c.dp_s = device.waited_s[static_cast<size_t>(Stream::dp)] + device.waited_s[static_cast<size_t>(Stream::dp_outer)];
-  c.gap_s = device.host_wait_s;
+  c.gap_s = device.host_wait_s + device.waited_s[static_cast<size_t>(Stream::to_host)] +
+            device.waited_s[static_cast<size_t>(Stream::from_host)];
   c.host_s = issued.host_end_s;
   if (device.host_end_s >= 0) c.to_host_s = device.host_end_s;
   c.from_host_s = issued.end_s;
@@ -158,8 +160,13 @@ TaskCost ChunkProgram::played(const TaskList& b) const {
   return c;
 }
 
-// Layers without exchanges of data-parallel ranks: one is played and repeated.
+// Layers without exchanges of data-parallel ranks: one is played and repeated, unless copies reach over them.
 TaskCost ChunkProgram::layers(const ChunkShape& shape, bool backward, bool inputs, bool weights) const {
+  if (!host_copies_s(shape).empty()) {
+    ChunkShape alone = shape;
+    alone.gathered = alone.gradients = {};
+    return sharded(alone, backward, inputs, weights);
+  }
   const auto part = [&](const List& operations) {
     if (operations.empty()) return TaskCost{};
     TaskList b = list();
@@ -192,11 +199,11 @@ TaskCost ChunkProgram::sharded(const ChunkShape& shape, bool backward, bool inpu
   const TravelTime reduce_t = travel(Exchange::gradient_reduce, Exchange::expert_reduce, gradient_bytes);
   const SharedSum shard{in_.plan->shard_group > 0 ? gradient_bytes.total() / in_.plan->shard_group : 0, 0};
   const TravelTime outer_t = travel(Exchange::outer_reduce, Exchange::none, shard);
-  const double out_s = copy_s(s.gather_copy_passes * weight_bytes.total());
-  const double in_s = copy_s(s.gather_copy_passes * gradient_bytes.total());
+  const double out_s = copy_s(s.kernels.gather_copy_passes * weight_bytes.total());
+  const double in_s = copy_s(s.kernels.gather_copy_passes * gradient_bytes.total());
   const bool gathers = gather_t.alone_s > 0 && (!backward || in_.plan->reshard),
              reduces = backward && weights && reduce_t.alone_s > 0;
-  const double hook_s = (backward ? s.host_shard_backward : s.host_shard_forward).value() / speed;
+  const double hook_s = (backward ? s.host.shard_backward : s.host.shard_forward).value() / speed;
   TaskList b = list();
   const auto n = static_cast<size_t>(shape.layers());
   std::vector<int> gathered(n + 1, -1), opened(n + 1, -1);
@@ -206,11 +213,14 @@ TaskCost ChunkProgram::sharded(const ChunkShape& shape, bool backward, bool inpu
   const auto gather = [&](size_t l) {
     if (gathers && l < n) gathered[l] = b.beside(Stream::dp, gather_t, l > 1 ? opened[l - 2] : -1, hook_s);
   };
+  HostCopies copies(b, inputs ? host_copies_s(shape) : std::vector<double>(), shape.layers(), backward);
   gather(0);
   for (size_t l = 0; l < n; ++l) {
     gather(l + 1);
+    copies.before(static_cast<int>(l));
     if (gathers) opened[l] = b.copy(out_s, gathered[l]);
     b.add(layer(shape, static_cast<int>(l), backward), inputs, weights);
+    copies.after(static_cast<int>(l));
     if (reduces) {
       // The buffer of the last scatter is taken again: the copy into it waits.
       const int ready = b.copy(in_s, reduced);
@@ -232,9 +242,12 @@ TaskCost ChunkProgram::first_forward(const ChunkShape& shape) const {
   std::vector<int> gathered;
   for (int l = 0; l < shape.layers(); ++l) gathered.push_back(b.beside(Stream::dp, gather_t, -1));
   if (shape.embedding) b.add(embed_);
+  HostCopies copies(b, host_copies_s(shape), shape.layers(), false);
   for (int l = 0; l < shape.layers(); ++l) {
     b.copy(0, gathered[static_cast<size_t>(l)]);
+    copies.before(l);
     b.add(layer(shape, l, false));
+    copies.after(l);
   }
   if (shape.head) b.add(head_);
   return played(b);
@@ -250,7 +263,7 @@ TaskCost ChunkProgram::last(const ChunkShape& shape, bool inputs, std::vector<Bu
   // Parameters of embedding and head are those that the layers do not have.
   const int ends = (shape.embedding ? 1 : 0) + (shape.head ? 1 : 0);
   double of_layers = shape.gradients.total();
-  if (ends > 0 && parameters > 0) of_layers = std::min(of_layers, parameters * s.gradient_bytes_per_parameter);
+  if (ends > 0 && parameters > 0) of_layers = std::min(of_layers, parameters * s.memory.gradient_bytes_per_parameter);
   const double rest = shape.gradients.total() - of_layers;
   const double experts = shape.gradients.experts / std::max(1.0, shape.gradients.total());
   std::vector<int> sent;
@@ -258,21 +271,23 @@ TaskCost ChunkProgram::last(const ChunkShape& shape, bool inputs, std::vector<Bu
   const auto send = [&] {
     if (waiting <= 0) return;
     const SharedSum bytes{waiting * (1 - experts), waiting * experts};
-    const int ready = b.copy(copy_s(0.5 * s.gradient_copy_passes * waiting), -1);
+    const int ready = b.copy(copy_s(0.5 * s.kernels.gradient_copy_passes * waiting), -1);
     const TravelTime t = travel(Exchange::gradient_reduce, Exchange::expert_reduce, bytes);
-    sent.push_back(b.beside(Stream::dp, t, ready, s.host_per_bucket.value() / in_.cluster->hosts.launch_speed));
+    sent.push_back(b.beside(Stream::dp, t, ready, s.host.per_bucket.value() / in_.cluster->hosts.launch_speed));
     buckets.push_back({1, bytes, 1});
     waiting = 0;
   };
-  const double full = s.gradients_beside_backward
-                          ? std::max(s.bucket.value(), s.bucket_per_rank.value() * in_.plan->dp * in_.plan->cp)
+  const double full = s.streams.gradients_beside_backward
+                          ? std::max(s.streams.bucket.value(), s.streams.bucket_per_rank.value() * in_.plan->dp * in_.plan->cp)
                           : shape.gradients.total();
   const auto grow = [&](double bytes) {
     waiting += bytes;
     if (waiting >= full) send();
   };
   if (shape.head) b.add(head_back_, inputs), grow(rest / std::max(1, ends));
+  HostCopies copies(b, inputs ? host_copies_s(shape) : std::vector<double>(), shape.layers(), true);
   for (int l = 0; l < shape.layers(); ++l) {
+    copies.before(l);
     for (const TimedOperation& t : layer(shape, l, true)) {
       b.add(t, inputs);
       if (t.parameters > 0) grow(of_layers * t.parameters / parameters);
@@ -282,7 +297,7 @@ TaskCost ChunkProgram::last(const ChunkShape& shape, bool inputs, std::vector<Bu
   if (shape.embedding) b.add(embed_back_, inputs), grow(rest / std::max(1, ends));
   send();
   b.copy(0, -1);
-  const Played device = play(b.tasks, in_.software->kernel_beside_exchange, false);
+  const Played device = play(b.tasks, in_.software->streams.kernel_beside_exchange, false);
   for (size_t i = 0; i < sent.size(); ++i) {
     const auto k = static_cast<size_t>(sent[i]);
     const auto ready = static_cast<size_t>(b.tasks[k].after);
@@ -356,8 +371,9 @@ std::vector<PassCost> chunk_costs(const StepInputs& in, const ExchangeTime& exch
     if (pass == Pass::training) {
       shape.gradients = exchanged_gradients(in, groups, static_cast<int>(c));
       if (plan.sharding == Sharding::zero3) shape.gathered = gathered_bytes(groups, static_cast<int>(c));
-      const double weight = 2 / in.software->gradient_bytes_per_parameter;  // updated BF16 weights
-      if ((plan.sharding == Sharding::zero1 || plan.sharding == Sharding::zero2) && in.software->gather_beside_forward)
+      const double weight = 2 / in.software->memory.gradient_bytes_per_parameter;  // updated BF16 weights
+      if ((plan.sharding == Sharding::zero1 || plan.sharding == Sharding::zero2) &&
+          in.software->streams.gather_beside_forward)
         shape.gathered = share(shape.gradients, weight);
     }
     const auto known = static_cast<size_t>(std::find(shapes.begin(), shapes.end(), shape) - shapes.begin());

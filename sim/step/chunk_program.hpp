@@ -54,7 +54,7 @@ class ChunkProgram {
 
  private:
   using List = std::vector<TimedOperation>;
-  TaskList list() const { return {in_.plan->cp, in_.software->scatter_beside_weights}; }
+  TaskList list() const { return {in_.plan->cp, in_.software->streams.scatter_beside_weights}; }
   List timed(const std::vector<Operation>& operations, double slowdown) const;
   PassCost whole_cost(const ChunkShape& shape, bool split) const;
   TaskCost played(const TaskList& list) const;
@@ -63,6 +63,7 @@ class ChunkProgram {
   TaskCost first_forward(const ChunkShape& shape) const;
   TaskCost last(const ChunkShape& shape, bool inputs, std::vector<Bucket>& buckets) const;
   double copy_s(double bytes) const;
+  std::vector<double> host_copies_s(const ChunkShape& shape) const;  // of offloaded layers (step/host_copies.hpp)
   double sent_share() const;
   void join(TaskCost& forward, TaskCost& backward) const;
   double beside_s(Exchange what, double bytes, double alone_s) const;

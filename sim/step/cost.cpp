@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "hardware/kernels.hpp"
-
 namespace tw {
 
 double TaskCost::from_host() const {
@@ -53,30 +51,6 @@ const TaskCost& PassCost::of(const Visit& v) const {
   return v.part == Part::whole ? backward : v.part == Part::input ? input : weight;
 }
 
-TaskCost optimizer_cost(const StepInputs& in) {
-  TaskCost cost;
-  if (in.network == nullptr) return cost;
-  const Plan& plan = *in.plan;
-  const ChunkPlacement placement = rule_of(plan.schedule, plan.vp).placement(plan.pp, plan.vp);
-  std::vector<double> updated(static_cast<size_t>(plan.pp), 0.0);  // parameters of a rank of each stage
-  for (const ParameterGroup& g : groups_of(in)) {
-    if (!g.trained) continue;
-    for (const auto& way : placement.way)
-      updated[static_cast<size_t>(way[static_cast<size_t>(g.chunk)].stage)] +=
-          g.held / (plan.sharding == Sharding::none ? 1 : g.shards);
-  }
-  // Gradient read, two moments and master weight read and written, weight written.
-  const double bytes = in.software->optimizer_bytes_per_parameter * *std::max_element(updated.begin(), updated.end());
-  const Accelerator& a = in.cluster->node.accelerator;
-  const Software& s = *in.software;
-  // Its kernel computes about as long as it moves: it gains less than copies do from a faster memory.
-  const auto chip = a.efficiency.find("optimizer");
-  const double share = (s.optimizer_efficiency > 0 ? s.optimizer_efficiency : s.memory_efficiency) *
-                       (chip == a.efficiency.end() ? 1 : chip->second);
-  cost.busy[Activity::memory_bound] = memory_time_s(a, bytes, share) / in.cluster->hosts.device_speed;
-  return cost;
-}
-
 std::vector<ParameterGroup> groups_of(const StepInputs& in) {
   return parameter_groups(*in.network, *in.training, *in.plan, *in.software, layers_of_chunks(*in.network, *in.plan));
 }
@@ -85,7 +59,7 @@ SharedSum exchanged_gradients(const StepInputs& in, const std::vector<ParameterG
   SharedSum bytes;
   for (const ParameterGroup& g : groups)
     if (g.trained && g.chunk == chunk && g.exchanged > 1)
-      bytes.of(g) += g.held * in.software->gradient_bytes_per_parameter;
+      bytes.of(g) += g.held * in.software->memory.gradient_bytes_per_parameter;
   return bytes;
 }
 

@@ -26,10 +26,10 @@ using SharedExchanges = std::map<Exchange, double>;
 struct VisitExchange {
   Exchange what = Exchange::none;
   double bytes = 0;
-  double begin_s = 0;  // from the beginning of the visit, alone
-  double alone_s = 0;  // on its links
-  double waited_s = 0; // of that the kernels wait for it
-  double slack_s = 0;  // it may be so late before kernels wait longer, in full
+  double begin_s = 0;   // from the beginning of the visit, alone
+  double alone_s = 0;   // on its links
+  double waited_s = 0;  // of that the kernels wait for it
+  double slack_s = 0;   // it may be so late before kernels wait longer, in full
 };
 
 // Device and host time of one visit, or of a part of one, all in seconds. As a map in (max, +) algebra: begun when the
@@ -85,8 +85,8 @@ enum class Pass { training, evaluation };
 std::vector<PassCost> chunk_costs(const StepInputs& in, const ExchangeTime& exchange, const Slowdown& slowdown,
                                   Pass pass, const SharedExchanges& shared = {});
 
-// Adam and gradient scaling after the last micro-batch, on the rank with most parameters: bytes per trained parameter
-// moved at the copy plateau.
+// Adam and gradient scaling after the last micro-batch, on the rank where it takes longest: bytes per trained parameter
+// moved at the copy plateau; states that wait in the host's memory are updated there, or come and go (optimizer.cpp).
 TaskCost optimizer_cost(const StepInputs& in);
 
 // The groups of the step's network under its plan (not for profiled workloads).

@@ -5,6 +5,7 @@
 #include <boost/random/normal_distribution.hpp>
 #include <boost/random/poisson_distribution.hpp>
 #include <cmath>
+#include <numbers>
 
 #include "core/quantile.hpp"
 
@@ -12,13 +13,12 @@ namespace tw {
 namespace {
 
 constexpr int kMostStalls = 40;
-constexpr double kCorrelation_s = 0.25;  // a forward or backward pass of the jobs that the noise was fitted on
 
 double normal_cdf(double z) {
   return 0.5 * std::erfc(-z / std::sqrt(2.0));
 }
 double normal_pdf(double z) {
-  return std::exp(-0.5 * z * z) / std::sqrt(2 * 3.141592653589793);
+  return std::exp(-0.5 * z * z) / std::sqrt(2 * std::numbers::pi);
 }
 
 // CDFs of (normal + k stalls) for k = 0, 1, 2, ... by the recursions of the gamma distribution:
@@ -116,8 +116,8 @@ namespace {
 
 // Independent delays of consecutive pieces of work add up as their variances do (hint 10). Within the correlation time
 // a slow clock stays slow: short intervals vary in proportion to their length.
-double variance(double sigma, double length_s) {
-  return sigma * sigma * length_s * std::min(1.0, length_s / kCorrelation_s);
+double variance(double sigma, double length_s, Time correlation) {
+  return sigma * sigma * length_s * std::min(1.0, length_s / correlation.value());
 }
 
 // Stalls that outlast the host's lead. A stall of exponential length m outlasts a lead of L with probability
@@ -147,7 +147,8 @@ MemberNoise noise_of(const HostNoise& profile, const std::vector<IssuedWork>& in
     if (i.host_s > i.device_s + i.lead_s) host_s += i.host_s;
     n.stalls += stalls_of(profile, i, nodes_per_member);
   }
-  n.sigma_s = std::sqrt(variance(profile.device_sigma, device_s) + variance(profile.host_sigma, host_s));
+  n.sigma_s = std::sqrt(variance(profile.device_sigma, device_s, profile.correlation) +
+                        variance(profile.host_sigma, host_s, profile.correlation));
   return n;
 }
 

@@ -79,33 +79,33 @@ StepPlan plan_step(const StepInputs& in, const StepNetwork& net, const Slowdown&
   s.schedule = plan.schedule;
   s.members = plan.dp;
   s.nodes_per_member = static_cast<double>(plan.nodes) / plan.dp;
-  s.fixed_s = software.step_fixed.value();
+  s.fixed_s = software.phases.step_fixed.value();
   s.noise = in.cluster->hosts.noise;
   if (in.workload != nullptr) return profiled_step(std::move(s), in, net, slowdown);
   const ChunkPlacement placement = rule_of(plan.schedule, plan.vp).placement(plan.pp, plan.vp);
   s.micro_batches = plan.ga();
   s.cost = placed(chunk_costs(in, net.exchange, slowdown, Pass::training, net.shared), placement, plan.pp);
   s.optimizer = optimizer_cost(in);
-  s.meet_every_visit = software.amax_every_micro_batch && is_scaled(in.training->precision);
+  s.meet_every_visit = software.streams.amax_every_micro_batch && is_scaled(in.training->precision);
   s.reduce_every_visit = plan.sharding == Sharding::zero2;
-  s.gradients_beside = software.gradients_beside_backward;
-  s.queued_hand_over = software.paired_hand_over;
+  s.gradients_beside = software.streams.gradients_beside_backward;
+  s.queued_hand_over = software.streams.paired_hand_over;
   const double hidden = static_cast<double>(in.network->hidden);
   // Without sequence parallelism, too, a rank of a tensor-parallel group sends its slice of what all of them hold; the
   // next stage gathers it over NVLink (Megatron-LM's scatter-gather, DeepSpeed's partitioned activations).
   s.hand_over_bytes = 2 * local_tokens(*in.training, plan) * hidden / plan.tp;
-  if (plan.sharding == Sharding::none || software.tensors_have_owners)  // all-reduced in buckets
-    s.bucket_copy_s_per_byte = 0.5 * software.gradient_copy_passes /
-                               (in.cluster->node.accelerator.copy_bandwidth.value() * software.memory_efficiency *
+  if (plan.sharding == Sharding::none || software.streams.tensors_have_owners)  // all-reduced in buckets
+    s.bucket_copy_s_per_byte = 0.5 * software.kernels.gradient_copy_passes /
+                               (in.cluster->node.accelerator.copy_bandwidth.value() * software.kernels.memory_efficiency *
                                 in.cluster->hosts.device_speed);
   // Updated BF16 weights come back from the shards: beside the next forward (chunk_costs), or at once. ZeRO-3 gathers
   // them in the passes.
   const bool gathers =
-      (plan.sharding == Sharding::zero1 || plan.sharding == Sharding::zero2) && !software.gather_beside_forward;
+      (plan.sharding == Sharding::zero1 || plan.sharding == Sharding::zero2) && !software.streams.gather_beside_forward;
   if (!gathers) return s;
   const auto groups = groups_of(in);
   s.weight_bytes.resize(s.cost.size());
-  const double weight = 2 / software.gradient_bytes_per_parameter;
+  const double weight = 2 / software.memory.gradient_bytes_per_parameter;
   for (const auto& way : placement.way)
     for (size_t c = 0; c < way.size(); ++c) {
       const SharedSum bytes = exchanged_gradients(in, groups, static_cast<int>(c));

@@ -15,6 +15,10 @@
 
 namespace tw {
 
+namespace network {
+class Collectives;
+}
+
 // Buckets that the gradients of one chunk travel in: enough to overlap, few enough to stay cheap.
 inline constexpr int gradient_buckets = 8;
 
@@ -44,7 +48,6 @@ struct StepNetwork {
   // link of the fabric. Empty where it holds all.
   std::function<void(std::vector<double>&)> other_links;
   double sample_exchange_s = 0;                                         // all-to-all of a profiled workload's samples
-  double hand_over_s = 0;                                               // one hand-over alone, the slowest of them
   ExchangeTime exchange;
 };
 
@@ -57,5 +60,12 @@ StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const
 // Level 3: sends what the classes stand for as messages; on SimGrid, one call a process. Throws DoesNotFit where they
 // are too many.
 std::unique_ptr<network::Engine> message_engine(const StepNetwork& net, const StepInputs& in, const Fabric& fabric);
+
+// The same in two parts, for a search that looks at many plans of one job: routes and levels of the fabric are found
+// once. `alone`: nobody else loads the fabric.
+std::shared_ptr<network::Collectives> step_collectives(const StepInputs& in, const Fabric& fabric, bool alone);
+StepNetwork build_step_network(const StepInputs& in, const std::shared_ptr<network::Collectives>& collectives,
+                               const std::vector<int>& nodes, int replicas, std::vector<network::LoadClass> others = {},
+                               bool messages = false);
 
 }  // namespace tw

@@ -85,16 +85,17 @@ class Player {
 
   int exchanges() const {
     int running = 0;
-    for (size_t s = 1; s < kStreams; ++s) running += queue_[s].running ? 1 : 0;
+    for (size_t s = 1; s < kCopyStreams; ++s) running += queue_[s].running ? 1 : 0;
     return running;
   }
 
   // Exchanges share the accelerator's links; kernels and exchanges slow each other down.
   double stretch(size_t stream) const {
     if (stream == 0) return exchanges() > 0 ? kernel_beside_ : 1;
+    if (stream >= kCopyStreams) return 1;
     const Task& task = tasks_[static_cast<size_t>(queue_[stream][queue_[stream].head])];
     int sharing = exchanges();
-    for (size_t s = 1; s < kStreams && task.load != Exchange::none; ++s)  // loads of the engine share there
+    for (size_t s = 1; s < kCopyStreams && task.load != Exchange::none; ++s)  // loads of the engine share there
       if (s != stream && queue_[s].running &&
           tasks_[static_cast<size_t>(queue_[s][queue_[s].head])].load != Exchange::none)
         --sharing;

@@ -10,8 +10,9 @@
 namespace tw {
 
 // Queues of work. A communicator of the collective library is one queue, whatever stream its calls came from.
-enum class Stream { compute, tp, cp, ep, dp, dp_outer, count_ };
-constexpr size_t kStreams = static_cast<size_t>(Stream::count_);
+// Copies to and from the host's memory have an engine each, which slows down neither kernels nor exchanges.
+enum class Stream { compute, tp, cp, ep, dp, dp_outer, to_host, from_host, count_ };
+constexpr size_t kStreams = static_cast<size_t>(Stream::count_), kCopyStreams = static_cast<size_t>(Stream::to_host);
 
 // One piece of work. `after` and `also_after` are tasks that have to be done before it begins, beside those of its own
 // stream; -1: none.
@@ -31,8 +32,8 @@ struct Task {
 
 // What came of a list of tasks.
 struct Played {
-  double end_s = 0;                     // the compute stream is done
-  double host_end_s = 0;                // the host has issued everything; long before 0 where nothing stopped it
+  double end_s = 0;       // the compute stream is done
+  double host_end_s = 0;  // the host has issued everything; long before 0 where nothing stopped it
   // Of the compute stream. A kernel beside an exchange does its own work more slowly: what it takes longer, the
   // accelerator works for the exchange.
   ActivityTimes busy;

@@ -16,8 +16,9 @@ struct OutputCodec<ActivityTimes> : detail::NoStruct {
     list[kActivities] = t.beside;
     return list;
   }
-  static void write(const ActivityTimes& t, detail::OutputJson& out) { Values::write(values(t), out); }
-  static void pack(const ActivityTimes& t, detail::OutputJson& out) { Values::pack(values(t), out); }
+  static void write(const ActivityTimes& t, detail::OutputJson& out, bool exact) {
+    Values::write(values(t), out, exact);
+  }
   static void unpack(ActivityTimes& t, const detail::OutputJson& in) {
     List list{};
     Values::unpack(list, in);

@@ -11,7 +11,7 @@ namespace tw {
 template <class T>
 class Outputs;  // core/outputs.hpp
 
-enum class PhaseKind { before, init, first_step, wait, train, evaluation, checkpoint, restart, after };
+enum class PhaseKind { before, init, first_step, wait, train, evaluation, checkpoint, restart, off, after };
 
 // A stretch inside a phase that is long enough for the board limit to act on it by itself.
 struct PhasePart {

@@ -31,29 +31,17 @@ std::vector<std::vector<Outcome>> simulate_further_runs(const std::vector<Loaded
   std::vector<OneRun> wanted;
   for (size_t i = 0; i < scenarios.size(); ++i)
     for (int run = 1; run < count_runs(scenarios[i].scenario, options); ++run) wanted.push_back({i, run});
-  ChildOptions children;
-  children.jobs = jobs;
-  children.deadline_s = deadline_s;
-  children.progress = progress;
-  const auto answers = in_children(
-      wanted.size(),
-      [&](size_t k) {
-        const auto& [scenario, run] = wanted[k];
-        SimulationOptions alone = options;
-        alone.seed += static_cast<uint64_t>(run);
-        alone.runs = 1;
-        return to_bytes(simulate(only(scenarios[scenario], run), alone));
-      },
-      children);
+  const auto answers = in_children(wanted.size(),
+                                   [&](size_t k) {
+                                     const auto& [scenario, run] = wanted[k];
+                                     SimulationOptions alone = options;
+                                     alone.seed += static_cast<uint64_t>(run);
+                                     alone.runs = 1;
+                                     return to_bytes(simulate(only(scenarios[scenario], run), alone));
+                                   },
+                                   {jobs, deadline_s, {}, progress});
   std::vector<std::vector<Outcome>> outcomes(scenarios.size());
-  for (size_t k = 0; k < answers.size(); ++k) {
-    Outcome o;
-    if (answers[k].error.empty())
-      o.result = from_bytes(answers[k].value);
-    else
-      o.result.error = answers[k].error, o.exit_code = static_cast<int>(answers[k].code);
-    outcomes[wanted[k].scenario].push_back(std::move(o));
-  }
+  for (size_t k = 0; k < answers.size(); ++k) outcomes[wanted[k].scenario].push_back(outcome_of(answers[k]));
   return outcomes;
 }
 

@@ -42,7 +42,9 @@ PlanMemory plan_memory(const Architecture& network, const Training& training, co
   const auto stages = memory_of_stages(network, training, plan, software, layers, memory_work(plan));
   const auto most = std::max_element(stages.begin(), stages.end(),
                                      [](const auto& a, const auto& b) { return a.total() < b.total(); });
-  return {static_cast<int>(most - stages.begin()), *most};
+  double host = 0;
+  for (const StageMemory& m : stages) host = std::max(host, m.host_activations + m.host_states);
+  return {static_cast<int>(most - stages.begin()), *most, host};
 }
 
 std::vector<std::string> nearest_fitting_plans(const Scenario& s, size_t most) {

@@ -12,6 +12,7 @@ namespace tw {
 struct PlanMemory {
   int stage = 0;  // the pipeline stage that needs most
   StageMemory memory;
+  double host_bytes = 0;  // for each GPU of the stage that needs most there
 };
 
 // Bytes of one GPU of the stage that needs most. The plan has to be complete (dp known) and valid.

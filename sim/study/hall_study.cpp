@@ -70,27 +70,17 @@ std::vector<Outcome> simulate_each(const LoadedHall& loaded, const HallOptions& 
   for (const HallKind& kind : loaded.kinds)
     for (const LoadedScenario& one : kind.scenario)
       if (place.emplace(one.sha256, once.size()).second) once.push_back(&one);
-  ChildOptions children;
-  children.jobs = options.jobs, children.deadline_s = options.deadline_s, children.progress = progress;
-  const auto answers = in_children(
-      once.size(),
-      [&](size_t i) {
-        Result r = play_long_run(*once[i], options.seed);
-        r.timeline = {}, r.series = {}, r.power_options = {};
-        r.power.per_node.clear(), r.power.switches.clear();
-        return to_bytes(r);
-      },
-      children);
+  const auto answers = in_children(once.size(),
+                                   [&](size_t i) {
+                                     Result r = play_long_run(*once[i], options.seed);
+                                     r.timeline = {}, r.series = {}, r.power_options = {};
+                                     r.power.per_node.clear(), r.power.switches.clear();
+                                     return to_bytes(r);
+                                   },
+                                   {options.jobs, options.deadline_s, {}, progress});
   std::vector<Outcome> outcomes;
   for (const HallKind& kind : loaded.kinds)
-    for (const LoadedScenario& one : kind.scenario) {
-      const auto& answer = answers[place.at(one.sha256)];
-      Outcome o;
-      if (answer.error.empty()) o.result = from_bytes(answer.value);
-      o.result.error = answer.error;
-      o.exit_code = static_cast<int>(answer.code);
-      outcomes.push_back(std::move(o));
-    }
+    for (const LoadedScenario& one : kind.scenario) outcomes.push_back(outcome_of(answers[place.at(one.sha256)]));
   return outcomes;
 }
 

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
 #include <utility>
 
 #include "core/codec.hpp"
 #include "core/document.hpp"
 #include "core/files.hpp"
+#include "core/quantile.hpp"
 #include "study/result.hpp"
 #include "study/scenario.hpp"
 #include "study/validate.hpp"
@@ -18,8 +20,8 @@ namespace tw {
 namespace {
 
 constexpr const char* kTable = "models/accuracy/residuals.json";
-constexpr const char* kAnyWork = "any work";
-constexpr size_t kFewest = 8;        // rows that quantiles of 10 and 90 % can be read from
+constexpr const char* kAll = "all";  // of the classes
+constexpr size_t kFewest = 8;        // rows that a spread can be told from
 constexpr double kNoticeable = 0.2;  // share of a step that names what bounds it beside compute
 
 // Name of a release's family: what stands before its number.
@@ -37,50 +39,58 @@ std::string bound_of(const Breakdown& b, double step_s) {
   return exchange > kNoticeable * step_s ? "exchange" : "compute";
 }
 
-struct Weighed {
-  double log_ratio, weight;
-};
+using RowsBySuite = std::map<std::string, std::vector<double>>;
 
-// Rows whose class begins with `path`, each suite with weight 1 in all.
-std::vector<Weighed> rows_like(const ResidualTable& table, const std::string& path, const std::string& family,
-                               const std::string& without) {
-  std::map<std::string, std::vector<double>> by_suite;
+// Rows whose class begins with `path`, by suite.
+RowsBySuite rows_like(const ResidualTable& table, const std::string& path, const std::string& family,
+                      const std::string& without) {
+  RowsBySuite rows;
   for (const Residuals& r : table.residuals) {
     if (r.family != family || r.suite == without) continue;
-    const bool like = path == kAnyWork || r.path == path || r.path.rfind(path + "/", 0) == 0;
-    if (like) by_suite[r.suite].insert(by_suite[r.suite].end(), r.log_ratios.begin(), r.log_ratios.end());
+    const bool like = path == kAll || r.path == path || r.path.rfind(path + "/", 0) == 0;
+    if (like) rows[r.suite].insert(rows[r.suite].end(), r.log_ratios.begin(), r.log_ratios.end());
   }
-  std::vector<Weighed> rows;
-  for (const auto& [suite, ratios] : by_suite)
-    for (const double ratio : ratios) rows.push_back({ratio, 1 / static_cast<double>(ratios.size())});
-  std::sort(rows.begin(), rows.end(), [](const Weighed& a, const Weighed& b) { return a.log_ratio < b.log_ratio; });
   return rows;
 }
 
-// Quantile of weighed rows, each in the middle of its weight, between the outermost two.
-double quantile(const std::vector<Weighed>& rows, double q) {
-  double all = 0;
-  for (const Weighed& r : rows) all += r.weight;
-  double before = 0;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const double middle = before + 0.5 * rows[i].weight;
-    if (middle >= q * all) {
-      if (i == 0) return rows[0].log_ratio;
-      const double last = before - 0.5 * rows[i - 1].weight;
-      const double part = (q * all - last) / (middle - last);
-      return rows[i - 1].log_ratio + part * (rows[i].log_ratio - rows[i - 1].log_ratio);
-    }
-    before += rows[i].weight;
-  }
-  return rows.back().log_ratio;
+size_t count(const RowsBySuite& rows) {
+  return std::accumulate(rows.begin(), rows.end(), size_t{0},
+                         [](size_t sum, const auto& suite) { return sum + suite.second.size(); });
 }
 
-// Between the outermost tails of weighed rows.
-Interval between(const std::vector<Weighed>& rows, double predicted, const std::string& path, double widening) {
-  const double tail = 0.5 * (1 - kIntervalLevel), middle = quantile(rows, 0.5);
-  const auto end = [&](double q) { return predicted * std::exp(middle + widening * (quantile(rows, q) - middle)); };
+// One more row of one more suite, two suites and more given: row = middle + effect of its suite + its own error. With k
+// suites of n rows in all, n_h their harmonic mean size: `within` is the rows' variance about their suite's mean,
+// `among` that of the suites' means, which holds within / n_h of the rows'; the new row's variance about the mean of
+// means is (1 + 1/k) among + (1 - 1/n_h) within, or, where suites differ less than their rows let them, that of rows
+// alone. Its degrees of freedom are those of the sum (Satterthwaite 1946, Biometrics Bulletin 2, 110).
+Interval next_row(const RowsBySuite& rows, double predicted, const std::string& path) {
+  const auto k = static_cast<double>(rows.size()), n = static_cast<double>(count(rows));
+  double middle = 0, among = 0, squares = 0, inverse_sizes = 0;
+  std::vector<double> means;
+  for (const auto& [suite, ratios] : rows) {
+    const auto size = static_cast<double>(ratios.size());
+    const double mean = std::accumulate(ratios.begin(), ratios.end(), 0.0) / size;
+    for (const double ratio : ratios) squares += (ratio - mean) * (ratio - mean);
+    means.push_back(mean);
+    middle += mean / k;
+    inverse_sizes += 1 / size;
+  }
+  for (const double mean : means) among += (mean - middle) * (mean - middle) / (k - 1);
+  const double within = n > k ? squares / (n - k) : 0, shared = inverse_sizes / k;
+  double variance = within * (1 + shared / k), degrees = n - k;
+  if (among > shared * within) {
+    const double a = (1 + 1 / k) * among, b = (1 - shared) * within;
+    variance = a + b;
+    degrees = variance * variance / (a * a / (k - 1) + (n > k ? b * b / (n - k) : 0));
+  }
+  const double half = variance > 0 ? student_quantile(degrees, 0.5 * (1 + kIntervalLevel)) * std::sqrt(variance) : 0;
   // It holds what was predicted, even where all answers like it were wrong to one side.
-  return {kIntervalLevel, std::min(end(tail), predicted), std::max(end(1 - tail), predicted), path, rows.size()};
+  return {kIntervalLevel, predicted * std::exp(std::min(0.0, middle - half)),
+          predicted * std::exp(std::max(0.0, middle + half)), path, count(rows)};
+}
+
+bool says_work(const std::string& path) {
+  return path.find('/') != std::string::npos;
 }
 
 // Energy is power times time: where too few energies were measured, the errors of both, as far as they are independent.
@@ -106,7 +116,7 @@ bool counts(const RowOutcome& r) {
 std::vector<std::string> RunClass::paths() const {
   std::vector<std::string> list;
   std::string path;
-  for (const std::string* word : {&work, &chip, &release, &bound, &fabric}) {
+  for (const std::string* word : {&chip, &work, &release, &bound, &fabric}) {
     path += (path.empty() ? "" : "/") + *word;
     list.insert(list.begin(), path);
   }
@@ -139,16 +149,14 @@ RunClass placed(RunClass run, const std::string& software, const std::string& cl
 
 std::optional<Interval> interval_of(const ResidualTable& table, const RunClass& run, const std::string& family,
                                     double predicted, const std::string& without) {
-  const auto paths = run.paths();
-  for (const std::string& path : paths) {
-    const auto rows = rows_like(table, path, family, without);
-    // The coarsest class takes what there is.
-    if (rows.size() < (path == paths.back() ? 2 : kFewest)) continue;
-    return between(rows, predicted, path, table.widening);
-  }
   // Other kinds of work say something about hosts, boards and fabrics: a wide interval, and a run that says so.
-  const auto rows = rows_like(table, kAnyWork, family, without);
-  return rows.size() < kFewest ? std::nullopt : std::optional(between(rows, predicted, kAnyWork, table.widening));
+  auto paths = run.paths();
+  paths.push_back(kAll);
+  for (const std::string& path : paths) {
+    const RowsBySuite rows = rows_like(table, path, family, without);
+    if (rows.size() > 1 && count(rows) >= kFewest) return next_row(rows, predicted, path);
+  }
+  return std::nullopt;
 }
 
 const ResidualTable& residual_table() {
@@ -161,13 +169,13 @@ const ResidualTable& residual_table() {
 void add_intervals(Result& result, const Scenario& scenario, const ResidualTable& table) {
   if (table.residuals.empty() || !result.error.empty()) return;
   const RunClass run = placed(run_class(scenario, result), scenario.software.name, scenario.cluster.name, table);
-  std::string never, other;  // measured; of other work alone
+  std::string never, other;  // measured; hardly, but in other work
   const auto name = [](std::string& list, const char* key) { list += (list.empty() ? "" : ", ") + std::string(key); };
   const auto add = [&](const char* key, Maybe value, const char* family) {
     if (!value || *value <= 0) return;
     const auto interval = interval_of(table, run, family, *value);
     if (interval) result.intervals[key] = *interval;
-    if (!interval || interval->path == kAnyWork) name(interval ? other : never, key);
+    if (!interval || !says_work(interval->path)) name(interval ? other : never, key);
   };
   add("step", result.step.time_s, "time");
   add("time_to_train", result.run.time_to_train_s.mean, "time");
@@ -175,7 +183,7 @@ void add_intervals(Result& result, const Scenario& scenario, const ResidualTable
   if (const Maybe joules = result.energy.total_dc_j; joules && *joules > 0) {
     const auto time = result.intervals.find("time_to_train"), power = result.intervals.find("node_dc_w");
     const auto measured = interval_of(table, run, "energy", *joules);
-    if (measured && measured->rows >= kFewest && measured->path != kAnyWork)
+    if (measured && says_work(measured->path))
       result.intervals["energy"] = *measured;
     else if (time != result.intervals.end() && power != result.intervals.end())
       result.intervals["energy"] =
@@ -184,29 +192,17 @@ void add_intervals(Result& result, const Scenario& scenario, const ResidualTable
       name(never, "energy");
   }
   if (!other.empty())
-    result.warnings.push_back(
-        fmt::format("{}: no run of {} work was measured; the interval is that of all other work", other, run.work));
+    result.warnings.push_back(fmt::format(
+        "{}: too few runs of {} work were measured to tell; the interval is that of all work", other, run.work));
   if (!never.empty())
     result.warnings.push_back(fmt::format("{}: no row like this was ever measured ({}): nobody knows how wrong this is",
                                           never, run.paths().front()));
 }
 
-namespace {
-
-// Of the middle one of the suites that have rows enough to tell.
-double middle_coverage(const std::vector<Coverage>& list) {
-  std::vector<double> inside;
-  for (const Coverage& c : list)
-    if (c.rows >= kFewest) inside.push_back(static_cast<double>(c.inside) / static_cast<double>(c.rows));
-  std::sort(inside.begin(), inside.end());
-  return inside.empty() ? 1 : inside[inside.size() / 2];
-}
-
-}  // namespace
-
 ResidualTable residuals_of(const std::vector<SuiteOutcome>& suites) {
   ResidualTable table;
   std::set<std::string> releases, fabrics;
+  std::map<std::pair<std::string, double>, std::string> first;  // suite that a measurement stands in
   for (const SuiteOutcome& suite : suites)
     for (const RowOutcome& r : suite.rows) {
       if (r.row.kind == RowKind::fitted && r.predicted && !r.software.empty()) releases.insert(r.software);
@@ -217,7 +213,9 @@ ResidualTable residuals_of(const std::vector<SuiteOutcome>& suites) {
   for (const SuiteOutcome& suite : suites) {
     std::map<std::pair<std::string, std::string>, std::vector<double>> groups;
     for (const RowOutcome& r : suite.rows) {
-      if (!counts(r)) continue;
+      if (!counts(r) ||
+          first.emplace(std::pair{r.row.quantity, r.row.measured}, suite.name).first->second != suite.name)
+        continue;
       const std::string path = placed(r.run_class, r.software, r.cluster, table).paths().front();
       groups[{error_family(r.row.unit), path}].push_back(std::log(r.row.measured / *r.predicted));
     }
@@ -225,10 +223,6 @@ ResidualTable residuals_of(const std::vector<SuiteOutcome>& suites) {
       std::sort(ratios.begin(), ratios.end());
       table.residuals.push_back({suite.name, key.first, key.second, std::move(ratios)});
     }
-  }
-  for (double least = 1, most = 8; most - least > 0.05;) {
-    table.widening = 0.5 * (least + most);
-    (middle_coverage(coverage_of(suites, table)) < kIntervalLevel ? least : most) = table.widening;
   }
   return table;
 }
@@ -268,8 +262,8 @@ std::string residual_table_text(const ResidualTable& table) {
   };
   std::string out =
       "// How wrong predicted rows were. Made by: trainwatt validate --residuals models/accuracy/residuals.json\n{\n";
-  out += fmt::format("  \"releases\": [{}],\n  \"fabrics\": [{}],\n  \"widening\": {:.2f},\n  \"residuals\": [",
-                     names(table.releases), names(table.fabrics), table.widening);
+  out += fmt::format("  \"releases\": [{}],\n  \"fabrics\": [{}],\n  \"residuals\": [", names(table.releases),
+                     names(table.fabrics));
   const char* separator = "";
   for (const Residuals& r : table.residuals) {
     std::string ratios;
@@ -285,7 +279,7 @@ void Residuals::describe(Description<Residuals>& d) {
   d.object("residuals", "Errors of one class of predictions in one suite.");
   d.required("suite", &Residuals::suite, "suite of the rows");
   d.required("family", &Residuals::family, "time, power, energy or memory");
-  d.required("class", &Residuals::path, "work / chip / release / bound / fabric");
+  d.required("class", &Residuals::path, "chip / work / release / bound / fabric");
   d.required("log_ratios", &Residuals::log_ratios, "logarithms of measured over predicted, sorted", between(-100, 100));
 }
 
@@ -293,9 +287,6 @@ void ResidualTable::describe(Description<ResidualTable>& d) {
   d.object("residual_table", "How wrong predicted rows were, by class: what intervals are made of.");
   d.required("releases", &ResidualTable::releases, "software profiles with a fitted row");
   d.required("fabrics", &ResidualTable::fabrics, "clusters that rows ran on");
-  d.optional("widening", &ResidualTable::widening,
-             "intervals over the quantiles of what was measured, so that a suite left out has 80 % of its rows inside",
-             between(1, 100));
   d.required("residuals", &ResidualTable::residuals, "errors by suite and class");
 }
 

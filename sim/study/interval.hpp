@@ -15,10 +15,11 @@ struct Scenario;
 struct Result;
 struct SuiteOutcome;
 
-// What a prediction rests on. Each is a word; a class is a path of them, coarse to fine.
+// What a prediction rests on. Each is a word; a class is a path of them, coarse to fine: first the chip, since answers
+// on one whose kernels were never measured spread two to three times as far, whatever the work.
 struct RunClass {
-  std::string work;                        // dense, experts, profiled
   std::string chip;                        // measured, transferred
+  std::string work;                        // dense, experts, profiled
   std::string release;                     // fitted, neighbour (another release of its family is), new
   std::string bound;                       // compute, exchange, host: what else than compute takes a fifth of the step
   std::string fabric;                      // seen, new
@@ -37,9 +38,6 @@ struct ResidualTable {
   std::vector<std::string> releases;  // software profiles that have a fitted row
   std::vector<std::string> fabrics;   // clusters that a predicted or fitted row ran on
   std::vector<Residuals> residuals;
-  // A suite differs from others more than its rows from each other: intervals are so much wider than the quantiles of
-  // what was measured, that a suite that was left out has 80 % of its rows inside: the middle one of all suites.
-  double widening = 1;
   static void describe(Description<ResidualTable>& d);
 };
 
@@ -58,8 +56,10 @@ std::string error_family(const std::string& unit);
 RunClass run_class(const Scenario& scenario, const Result& result);
 RunClass placed(RunClass run, const std::string& software, const std::string& cluster, const ResidualTable& table);
 
-// Around `predicted`: from the finest class with enough rows, at last from rows of any work; absent where hardly any
-// row of the family was measured. Every suite weighs the same, however many rows it has; `without` leaves one out.
+// Around `predicted`: where one more row of one more suite lies, given the rows of the finest class that has enough of
+// them in two suites and more (random effects of suites: Higgins, Thompson and Spiegelhalter 2009, J. R. Stat. Soc. A
+// 172, 137; unweighted means of suites: Thomas and Hultquist 1978, Ann. Stat. 6, 582). Absent where hardly any row of
+// the family was measured; `without` leaves a suite out.
 std::optional<Interval> interval_of(const ResidualTable& table, const RunClass& run, const std::string& family,
                                     double predicted, const std::string& without = "");
 
@@ -70,7 +70,8 @@ const ResidualTable& residual_table();
 // only other kinds of work were measured, or nothing was.
 void add_intervals(Result& result, const Scenario& scenario, const ResidualTable& table);
 
-// What the rows of these suites say, and the share of each suite's rows that lie within the interval made without it.
+// What the rows of these suites say (a measurement that stands in two suites: once), and the share of each suite's rows
+// that lie within the interval made without it.
 ResidualTable residuals_of(const std::vector<SuiteOutcome>& suites);
 struct Coverage {
   std::string suite;

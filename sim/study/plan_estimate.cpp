@@ -66,8 +66,12 @@ Shape shape_of(const StepPlan& p, const StepNetwork& net) {
     tail_s = std::max(tail_s, std::max(gradients_s - (p.gradients_beside ? last_s : 0), bucket_s) + gather_s);
   }
   // Zero-bubble schedules fill most of the bubble with gradients of weights.
+  double hand_over_s = 0;
+  for (const auto* table : {&net.forward_hand_over, &net.backward_hand_over})
+    for (const auto& of_stage : *table)
+      hand_over_s = std::max(hand_over_s, transfer_s(net, of_stage.front(), p.hand_over_bytes));
   const double bubble = rule_of(p.schedule, p.chunks).splits ? 1.0 / 3 : 1;
-  const double fill_s = (p.stages - 1.0) * (bubble * all_s / p.stages / p.chunks + 2 * net.hand_over_s);
+  const double fill_s = (p.stages - 1.0) * (bubble * all_s / p.stages / p.chunks + 2 * hand_over_s);
   out.step_s = p.micro_batches * slowest_s + fill_s + tail_s + p.optimizer.device_s() + p.fixed_s;
   out.busy += p.optimizer.busy;
   out.busy[Activity::collective] += tail_s;
@@ -76,15 +80,22 @@ Shape shape_of(const StepPlan& p, const StepNetwork& net) {
 
 }  // namespace
 
-StepEstimate estimate_step(const StepInputs& in, const Fabric& fabric, const std::vector<int>& nodes) {
-  const StepNetwork net = build_step_network(in, fabric, nodes, 1);
+StepEstimate PlanEstimator::operator()(const StepInputs& in) {
+  const Plan& plan = *in.plan;
+  // What neither micro-batch nor recomputation changes: groups, their links, and the mean bucket of a chunk.
+  const Grid grid{plan.nodes, plan.tp, plan.pp, plan.vp, plan.cp, plan.ep, plan.etp, plan.sharding, plan.layout};
+  if (!net_ || grid != grid_) {
+    if (!collectives_) collectives_ = step_collectives(in, fabric_, true);
+    net_ = build_step_network(in, collectives_, place(fabric_, placement_, plan.nodes), 1);
+    grid_ = grid;
+  }
   const NodeType& node = in.cluster->node;
-  const Shape burst = shape_of(plan_step(in, net, {}), net);
+  const Shape burst = shape_of(plan_step(in, *net_, {}), *net_);
   const Power limit = effective_limit(node, std::nullopt);
   const double slowdown = board_power(node.accelerator, burst.busy.scaled(1 / burst.step_s), limit).slowdown;
-  const Shape held = slowdown > 1 ? shape_of(plan_step(in, net, {slowdown, slowdown}), net) : burst;
+  const Shape held = slowdown > 1 ? shape_of(plan_step(in, *net_, {slowdown, slowdown}), *net_) : burst;
   NodeState state;
-  state.over_fabric = nodes.size() > 1;
+  state.over_fabric = plan.nodes > 1;
   state.in_step = true;
   return {held.step_s, node_parts(node, held.busy.scaled(1 / held.step_s), limit, state).total()};
 }

@@ -41,30 +41,37 @@ double samples_of(const Scenario& s, int gbs) {
 // Fills in the estimates of a list of candidates, in forked children.
 void estimate(const Scenario& s, const PlanSearchOptions& o, std::vector<PlanCandidate>& list) {
   const Fabric fabric = build_fabric(s.cluster);
-  constexpr size_t chunk = 32;
+  constexpr size_t chunk = 64;
+  // Plans on the same links, one after the other.
+  std::vector<size_t> order(list.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    const auto links = [](const Plan& p) { return std::tie(p.nodes, p.tp, p.pp, p.cp, p.ep, p.vp, p.sharding); };
+    return links(list[a].plan) < links(list[b].plan);
+  });
   ChildOptions children;
   children.jobs = o.jobs;
   if (o.progress) children.progress = [&](size_t done, size_t all) { o.progress("estimating", done, all); };
-  const auto answers =
-      in_children((list.size() + chunk - 1) / chunk,
-                  [&](size_t k) {
-                    std::string out;
-                    for (size_t i = k * chunk; i < std::min(list.size(), (k + 1) * chunk); ++i) {
-                      Training training = *s.training;
-                      training.recompute = list[i].recompute;
-                      const StepInputs in{&*s.network, &training, nullptr, &s.cluster, &s.software, &list[i].plan};
-                      const StepEstimate e = estimate_step(in, fabric, place(fabric, s.placement, list[i].plan.nodes));
-                      out.append(reinterpret_cast<const char*>(&e), sizeof e);
-                    }
-                    return out;
-                  },
-                  children);
+  const auto answers = in_children(
+      (list.size() + chunk - 1) / chunk,
+      [&](size_t k) {
+        std::string out;
+        PlanEstimator estimate_of(fabric, s.placement);
+        for (size_t i = k * chunk; i < std::min(list.size(), (k + 1) * chunk); ++i) {
+          const PlanCandidate& c = list[order[i]];
+          const Training training = with_candidate(*s.training, c);
+          const StepEstimate e = estimate_of({&*s.network, &training, nullptr, &s.cluster, &s.software, &c.plan});
+          out.append(reinterpret_cast<const char*>(&e), sizeof e);
+        }
+        return out;
+      },
+      children);
   for (size_t i = 0; i < list.size(); ++i) {
     const ChildResult& answer = answers[i / chunk];
     rethrow(answer);
     StepEstimate e;
     std::memcpy(&e, answer.value.data() + i % chunk * sizeof e, sizeof e);
-    PlanCandidate& c = list[i];
+    PlanCandidate& c = list[order[i]];
     c.step_s = e.step_s, c.node_w = e.node_w;
     const double time_s = c.step_s * std::ceil(samples_of(s, c.plan.gbs) / c.plan.gbs - 1e-9);
     c.time_s = time_s;
@@ -120,6 +127,114 @@ void sort_by_front(std::vector<T>& list, const Values& values_of) {
   list = std::move(sorted);
 }
 
+// Simulates candidates in batches, best estimates first, until no estimate left can beat what is wanted, even if it is
+// as pessimistic as the most pessimistic so far.
+class BatchedSearch {
+ public:
+  BatchedSearch(const LoadedScenario& base, std::vector<std::string> overrides, const PlanSearchOptions& o,
+                const std::vector<PlanCandidate>& list, PlanSearch& out)
+      : base_(base), common_(std::move(overrides)), o_(o), list_(list), out_(out), pruning_(base.scenario, o.limits) {
+    if (!counted_in_steps(base.scenario)) return;
+    common_.emplace_back("/run/steps=null");
+    common_.push_back(fmt::format("/run/samples={}", samples_of(base.scenario, base.scenario.plan.gbs)));
+  }
+
+  void run() {
+    // Under limits one goes first: it tells how far peaks lie above estimates before more are spent beyond a limit.
+    const bool limited = o_.limits.facility_w || o_.limits.bus_w || o_.limits.deadline_s;
+    const size_t batch = static_cast<size_t>(std::max(1, o_.jobs)) * 4;
+    while (next_ < list_.size() && out_.simulated < o_.most_simulated) {
+      const std::vector<size_t> chosen = choose(limited && out_.simulated == 0 ? 1 : batch);
+      if (chosen.empty()) break;
+      std::vector<PlanAnswer> answers = simulate_all(chosen);
+      for (const PlanAnswer& a : answers)
+        if (a.result.step.time_s) pruning_.learn(a);
+      for (PlanAnswer& a : answers) (a.beyond.empty() ? out_.answers : out_.beyond).push_back(std::move(a));
+      sort_by_front(out_.answers, [](const PlanAnswer& a) { return a.values; });
+    }
+    for (; next_ < list_.size(); ++next_)
+      if (!falls(list_[next_])) out_.not_simulated += promising(list_[next_]) ? 1 : 0;
+    if (most_ > 0) out_.least_ratio = least_, out_.most_ratio = most_;
+  }
+
+ private:
+  bool falls(const PlanCandidate& c) {
+    const std::string limit = pruning_.beyond(c);
+    if (!limit.empty()) ++out_.fallen[limit];
+    return !limit.empty();
+  }
+
+  bool promising(const PlanCandidate& c) const {
+    if (out_.answers.size() < o_.wanted) return true;
+    std::vector<double> best = c.estimate;
+    for (double& v : best) v *= least_;
+    size_t better = 0;
+    for (const PlanAnswer& a : out_.answers) {
+      // Estimates of energy, cost and carbon are not in their units: each answer's own estimate and value tell the
+      // scale.
+      std::vector<double> scaled = a.candidate.estimate;
+      for (double& v : scaled) v *= a.result.step.time_s.value_or(a.candidate.step_s) / a.candidate.step_s;
+      better += beats(scaled, best) ? 1 : 0;
+    }
+    return better < o_.wanted;
+  }
+
+  std::vector<size_t> choose(size_t most) {
+    std::vector<size_t> chosen;
+    for (; next_ < list_.size() && out_.simulated + chosen.size() < o_.most_simulated && chosen.size() < most; ++next_)
+      if (list_[next_].own || (!falls(list_[next_]) && promising(list_[next_]))) chosen.push_back(next_);
+    return chosen;
+  }
+
+  // Children end in any order; what follows does not depend on it.
+  std::vector<PlanAnswer> simulate_all(const std::vector<size_t>& chosen) {
+    std::vector<PlanAnswer> answers(chosen.size());
+    stream_from_children(
+        chosen.size(), network::preload_engine,
+        [&](size_t k) {
+          std::vector<std::string> set = common_;
+          for (std::string& one : overrides_of(list_[chosen[k]])) set.push_back(std::move(one));
+          Faults faults;
+          const LoadedScenario scenario = load_scenario(base_.file, set, faults);
+          faults.throw_if_any();
+          Result r = simulate(scenario, {o_.seed, 0, 1});
+          r.timeline = {}, r.series = {}, r.power.per_node.clear();
+          return to_bytes(r);
+        },
+        [&](size_t k, ChildResult&& child) {
+          ++out_.simulated;
+          answers[k].candidate = list_[chosen[k]];
+          if (o_.progress) o_.progress("simulating", out_.simulated, std::min(list_.size(), o_.most_simulated));
+          take(answers[k], child);
+        },
+        {o_.jobs, o_.deadline_s, {}, {}});
+    return answers;
+  }
+
+  void take(PlanAnswer& a, const ChildResult& child) {
+    if (!child.error.empty()) {
+      a.beyond = child.error.substr(0, child.error.find('\n'));
+      return;
+    }
+    a.result = from_bytes(child.value);
+    a.beyond = broken_limit(a, o_.limits, o_.objectives);
+    for (const PlanObjective objective : o_.objectives)
+      if (const Maybe value = objective_value(objective, a.result)) a.values.push_back(*value);
+    if (a.values.size() != o_.objectives.size()) a.values.clear();
+    const double ratio = a.result.step.time_s.value_or(a.candidate.step_s) / a.candidate.step_s;
+    least_ = std::min(least_, ratio), most_ = std::max(most_, ratio);
+  }
+
+  const LoadedScenario& base_;
+  std::vector<std::string> common_;
+  const PlanSearchOptions& o_;
+  const std::vector<PlanCandidate>& list_;
+  PlanSearch& out_;
+  LimitPruning pruning_;
+  size_t next_ = 0;
+  double least_ = std::numeric_limits<double>::infinity(), most_ = 0;  // simulated over estimated step
+};
+
 }  // namespace
 
 Maybe objective_value(PlanObjective objective, const Result& r) {
@@ -138,6 +253,11 @@ Maybe objective_value(PlanObjective objective, const Result& r) {
   return {};
 }
 
+Training with_candidate(Training training, const PlanCandidate& c) {
+  training.recompute = c.recompute, training.offload_states = c.offload_states;
+  return training;
+}
+
 std::vector<std::string> overrides_of(const PlanCandidate& c) {
   const Plan& p = c.plan;
   return {fmt::format("/plan/nodes={}", p.nodes), fmt::format("/plan/tp={}", p.tp), fmt::format("/plan/pp={}", p.pp),
@@ -146,7 +266,8 @@ std::vector<std::string> overrides_of(const PlanCandidate& c) {
           "/plan/sharding=" + choice_name(p.sharding),
           // Layout and the tensor parallelism of experts belong to the plan that they were written for.
           p.layout.empty() ? "/plan/layout=null" : "/plan/layout=\"" + p.layout + "\"",
-          fmt::format("/plan/etp={}", p.etp), "/training/recompute=" + choice_name(c.recompute)};
+          fmt::format("/plan/etp={}", p.etp), "/training/recompute=" + choice_name(c.recompute),
+          fmt::format("/training/offload_states={}", c.offload_states)};
 }
 
 PlanSearch search_plans(const LoadedScenario& base, const std::vector<std::string>& overrides,
@@ -165,90 +286,7 @@ PlanSearch search_plans(const LoadedScenario& base, const std::vector<std::strin
   sort_by_front(list, by_estimate);
   // The scenario's own plan comes first, so that it is simulated in any case.
   std::stable_partition(list.begin(), list.end(), [](const PlanCandidate& c) { return c.own; });
-
-  std::vector<std::string> common = overrides;
-  if (counted_in_steps(s)) {
-    common.emplace_back("/run/steps=null");
-    common.push_back(fmt::format("/run/samples={}", samples_of(s, s.plan.gbs)));
-  }
-  // In batches, best estimates first, until no estimate left can beat what is wanted, even if it is as pessimistic as
-  // the most pessimistic so far.
-  const size_t batch = static_cast<size_t>(std::max(1, o.jobs)) * 4;
-  // Under limits one goes first: it tells how far peaks lie above estimates before more are spent beyond a limit.
-  const bool limited = o.limits.facility_w || o.limits.bus_w || o.limits.deadline_s;
-  size_t next = 0;
-  double least = std::numeric_limits<double>::infinity(), most = 0;
-  LimitPruning pruning(s, o.limits);
-  std::vector<std::vector<double>> kept;
-  const auto promising = [&](const PlanCandidate& c) {
-    if (out.answers.size() < o.wanted) return true;
-    std::vector<double> best = c.estimate;
-    for (double& v : best) v *= least;
-    size_t better = 0;
-    for (const PlanAnswer& a : out.answers) {
-      // Estimates of energy, cost and carbon are not in their units: each answer's own estimate and value tell the
-      // scale.
-      std::vector<double> scaled = a.candidate.estimate;
-      for (double& v : scaled) v *= a.result.step.time_s.value_or(a.candidate.step_s) / a.candidate.step_s;
-      better += beats(scaled, best) ? 1 : 0;
-    }
-    return better < o.wanted;
-  };
-  while (next < list.size() && out.simulated < o.most_simulated) {
-    const size_t most_now = limited && out.simulated == 0 ? 1 : batch;
-    std::vector<size_t> chosen;
-    for (; next < list.size() && out.simulated + chosen.size() < o.most_simulated && chosen.size() < most_now; ++next) {
-      const std::string limit = list[next].own ? "" : pruning.beyond(list[next]);
-      if (!limit.empty())
-        ++out.fallen[limit];
-      else if (list[next].own || promising(list[next]))
-        chosen.push_back(next);
-    }
-    if (chosen.empty()) break;
-    std::vector<PlanAnswer> answers(chosen.size());  // children end in any order; what follows does not depend on it
-    stream_from_children(
-        chosen.size(), network::preload_engine,
-        [&](size_t k) {
-          std::vector<std::string> set = common;
-          for (std::string& one : overrides_of(list[chosen[k]])) set.push_back(std::move(one));
-          Faults faults;
-          const LoadedScenario scenario = load_scenario(base.file, set, faults);
-          faults.throw_if_any();
-          Result r = simulate(scenario, {o.seed, 0, 1});
-          r.timeline = {}, r.series = {}, r.power.per_node.clear();
-          return to_bytes(r);
-        },
-        [&](size_t k, ChildResult&& child) {
-          ++out.simulated;
-          PlanAnswer& a = answers[k];
-          a.candidate = list[chosen[k]];
-          if (o.progress) o.progress("simulating", out.simulated, std::min(list.size(), o.most_simulated));
-          if (!child.error.empty()) {
-            a.beyond = child.error.substr(0, child.error.find('\n'));
-            return;
-          }
-          a.result = from_bytes(child.value);
-          a.beyond = broken_limit(a, o.limits, o.objectives);
-          for (const PlanObjective objective : o.objectives)
-            if (const Maybe value = objective_value(objective, a.result)) a.values.push_back(*value);
-          if (a.values.size() != o.objectives.size()) a.values.clear();
-          const double ratio = a.result.step.time_s.value_or(a.candidate.step_s) / a.candidate.step_s;
-          least = std::min(least, ratio), most = std::max(most, ratio);
-        },
-        {o.jobs, o.deadline_s, {}, {}});
-    for (const PlanAnswer& a : answers)
-      if (a.result.step.time_s) pruning.learn(a);
-    for (PlanAnswer& a : answers) (a.beyond.empty() ? out.answers : out.beyond).push_back(std::move(a));
-    sort_by_front(out.answers, [](const PlanAnswer& a) { return a.values; });
-  }
-  for (; next < list.size(); ++next) {
-    const std::string limit = pruning.beyond(list[next]);
-    if (!limit.empty())
-      ++out.fallen[limit];
-    else
-      out.not_simulated += promising(list[next]) ? 1 : 0;
-  }
-  if (most > 0) out.least_ratio = least, out.most_ratio = most;
+  BatchedSearch(base, overrides, o, list, out).run();
   std::vector<std::vector<double>> values;
   for (const PlanAnswer& a : out.answers) values.push_back(a.values);
   const auto front = fronts(values);
@@ -263,13 +301,6 @@ PlanSearch search_plans(const LoadedScenario& base, const std::vector<std::strin
       if (beats(c.estimate, out.answers.front().candidate.estimate)) out.too_large.push_back(std::move(c));
   }
   return out;
-}
-
-std::vector<std::pair<std::string, PlanObjective>> Choices<PlanObjective>::table() {
-  return {{"time", PlanObjective::time},
-          {"energy", PlanObjective::energy},
-          {"cost", PlanObjective::cost},
-          {"carbon", PlanObjective::carbon}};
 }
 
 }  // namespace tw

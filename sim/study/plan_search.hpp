@@ -14,10 +14,6 @@
 namespace tw {
 
 enum class PlanObjective { time, energy, cost, carbon };
-template <>
-struct Choices<PlanObjective> {
-  static std::vector<std::pair<std::string, PlanObjective>> table();
-};
 // Seconds to train, joules and kg CO2e of the facility, USD for its energy; nothing where it does not apply.
 Maybe objective_value(PlanObjective objective, const Result& result);
 
@@ -27,7 +23,8 @@ struct PlanSpace {
   std::vector<int> nodes, gbs;
   std::vector<int> gbs_per_node;  // or samples of the global batch for each node, in place of gbs
   std::vector<Sharding> sharding;
-  bool unusual = false;  // also plans that practice avoids: pipelines inside a node with NVLink
+  std::vector<double> offload_states;  // shares of the optimizer's states in the host's memory
+  bool unusual = false;                // also plans that practice avoids: pipelines inside a node with NVLink
 };
 
 struct PlanLimits {
@@ -42,6 +39,7 @@ inline constexpr double kMemoryShare = 0.9;
 struct PlanCandidate {
   Plan plan;
   Recompute recompute = Recompute::none;
+  double offload_states = 0;
   double memory_bytes = 0;
   double step_s = 0, node_w = 0;  // estimated
   double time_s = 0;              // steps alone, estimated
@@ -85,6 +83,9 @@ struct PlanSearchOptions {
 // equally long. Throws DoesNotFit when no plan divides and fits.
 PlanSearch search_plans(const LoadedScenario& base, const std::vector<std::string>& overrides,
                         const PlanSearchOptions& options);
+
+// A scenario's training as a candidate has it.
+Training with_candidate(Training training, const PlanCandidate& candidate);
 
 // "--set" arguments that make the scenario run with a candidate.
 std::vector<std::string> overrides_of(const PlanCandidate& candidate);

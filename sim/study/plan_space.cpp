@@ -38,6 +38,8 @@ class Enumeration {
         o.limits.memory_bytes > 0 ? o.limits.memory_bytes : kMemoryShare * s.cluster.node.accelerator.memory.value();
     capacity_ = o.limits.memory_bytes > 0 ? 0 : s.cluster.node.accelerator.memory.value();
     nodes_ = o.space.nodes.empty() ? std::vector<int>{s.plan.nodes} : o.space.nodes;
+    offload_ =
+        o.space.offload_states.empty() ? std::vector<double>{s.training->offload_states} : o.space.offload_states;
     sharding_ = o.space.sharding;
     if (sharding_.empty()) {
       sharding_ = {s.plan.sharding};
@@ -57,7 +59,7 @@ class Enumeration {
             for (int cp = 1; cp <= std::min(kMostContext, nodes * domain / tp / pp); cp *= 2)
               for (const int ep : n.experts > 0 ? divisors(n.experts) : std::vector<int>{1})
                 for (int mbs = 1; mbs <= std::min(kMostMicroBatch, gbs); mbs *= 2)
-                  for (const int vp : virtual_stages(n.layers, pp, every))
+                  for (const int vp : virtual_stages(n.layers, pp, every, next_token_layers(n)))
                     for (const Sharding sharding : sharding_) {
                       Plan p = s_.plan;
                       p.nodes = nodes, p.gbs = gbs, p.tp = tp, p.pp = pp, p.cp = cp, p.ep = ep, p.mbs = mbs, p.vp = vp;
@@ -102,7 +104,8 @@ class Enumeration {
     if (gpus % (p.tp * p.pp * p.cp) != 0 || p.gbs % (p.mbs * (gpus / (p.tp * p.pp * p.cp))) != 0)
       return leave_out("ranks or batch do not divide");
     const bool own = same_plan(p, s_.plan);
-    if (!own && stages_too_uneven(n.layers, p.pp)) return leave_out("stages too uneven: fewer would be as fast");
+    if (!own && stages_too_uneven(n.layers, p.pp, next_token_layers(n)))
+      return leave_out("stages too uneven: fewer would be as fast");
     // Inside a node tensor parallelism does over NVLink what stages would do, without a bubble: pipelines are for what
     // spans nodes (Narayanan et al. 2021, takeaway 1).
     if (!own && !options_.space.unusual && p.pp > 1 && domain > 1 && gpus / p.pp < domain)
@@ -114,31 +117,45 @@ class Enumeration {
     if (faults.empty()) check_schedule(p, at);
     if (!faults.empty()) return leave_out("ranks or batch do not divide");
     if (p.sharding != Sharding::none && p.dp * p.cp < 2) return leave_out("nothing to shard over");
+    bool listed = false;
+    std::optional<PlanCandidate> first;
+    for (const double share : offload_) listed = least_recomputed(p, share, own, first, list, too_large) || listed;
+    if (listed) return;
+    leave_out("memory");
+    too_large.push_back(*first);
+  }
+
+  // Recomputation only adds work: of those that differ in nothing else, the least that fits is the fastest. Returns
+  // whether one fits; `first`: the first of all that were tried.
+  bool least_recomputed(const Plan& p, double offload, bool own, std::optional<PlanCandidate>& first,
+                        std::vector<PlanCandidate>& list, std::vector<PlanCandidate>& too_large) {
     PlanCandidate c;
     c.plan = p;
-    // Recomputation only adds work: of those that differ in nothing else, the least that fits is the fastest.
-    Training training = *s_.training;
+    c.offload_states = offload;
+    Training training = with_candidate(*s_.training, c);
+    own = own && offload == s_.training->offload_states;
     std::optional<PlanCandidate> least;
     bool listed = false;
     for (const auto& [name, recompute] : Choices<Recompute>::table()) {
       // A way of PyTorch's own: looked at where the scenario uses it.
       if (recompute == Recompute::alternate && s_.training->recompute != recompute) continue;
       training.recompute = c.recompute = recompute;
-      c.memory_bytes = plan_memory(n, training, p, s_.software).memory.total();
+      const PlanMemory memory = plan_memory(*s_.network, training, p, s_.software);
+      c.memory_bytes = memory.memory.total();
       c.own = own && recompute == s_.training->recompute;
       if (!least) least = c;
-      const bool fits = c.memory_bytes <= (c.own ? std::max(memory_, capacity_) : memory_);
+      if (!first) first = c;
+      const bool fits = c.memory_bytes <= (c.own ? std::max(memory_, capacity_) : memory_) &&
+                        memory.host_bytes * s_.cluster.node.gpus <= s_.cluster.node.host_memory.capacity.value();
       if (!fits) continue;
       list.push_back(c);
       listed = true;
       // Less recomputation than the least that fits would be faster.
       if (recompute != Recompute::none) too_large.push_back(*least);
       if (own && !c.own && recompute < s_.training->recompute) continue;  // the own plan is looked at as it stands, too
-      return;
+      break;
     }
-    if (listed) return;
-    leave_out("memory");
-    too_large.push_back(*least);
+    return listed;
   }
 
   const Scenario& s_;
@@ -150,6 +167,7 @@ class Enumeration {
   bool own_seen_ = false;
   std::vector<int> nodes_;
   std::vector<Sharding> sharding_;
+  std::vector<double> offload_;  // shares of the states
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "facility/facility.hpp"
 #include "hardware/activity.hpp"
+#include "power/loss_law.hpp"
 #include "power/step_limiter.hpp"
 
 namespace tw {
@@ -62,38 +63,6 @@ void add_bus_headroom(const PowerDelivery& delivery, const PowerRun& power, std:
 
 Maybe per(Maybe joules, double count) {
   return joules && count > 0 ? Maybe(*joules / count) : std::nullopt;
-}
-
-// What a run that ends early has done by then, counted in its timeline.
-void count_until_stop(SimulatedRun& run, const Timeline& timeline, double gbs) {
-  const std::vector<Restart> restarts = std::exchange(run.restarts, {});
-  run.steps = run.evaluations = run.checkpoints = 0;
-  run.wait_s = run.checkpoint_s = run.restart_s = run.rework_s = run.spare_s = run.useful_s = 0;
-  run.failures = {};
-  PhaseKind before = PhaseKind::before;
-  for (const Phase& phase : timeline.groups.front().phases) {
-    const double length_s = std::min(phase.end_s, timeline.run_end_s) - std::max(phase.begin_s, timeline.run_begin_s);
-    if (!(length_s > 0)) continue;
-    const bool begins = phase.kind != before, whole = phase.end_s < timeline.run_end_s;
-    before = phase.kind;
-    run.steps += phase.steps;
-    if (phase.kind == PhaseKind::wait) run.wait_s += length_s;
-    if (phase.kind == PhaseKind::checkpoint) run.checkpoint_s += length_s, run.checkpoints += whole ? 1 : 0;
-    if (phase.kind == PhaseKind::evaluation && whole && begins) ++run.evaluations;
-    if (phase.kind != PhaseKind::restart) continue;
-    run.restart_s += length_s;
-    if (!begins || run.restarts.size() == restarts.size()) continue;
-    const Restart& restart = restarts[run.restarts.size()];
-    run.restarts.push_back(restart);
-    run.steps = static_cast<double>(restart.steps);
-    run.rework_s += restart.rework_s, run.spare_s += restart.spare_s;
-    ++run.failures[static_cast<size_t>(restart.kind)];
-  }
-  for (const NodeGroup& group : timeline.groups)
-    if (group.role == "evaluate")
-      for (const Phase& phase : group.phases)
-        run.evaluations += phase.kind == PhaseKind::evaluation && phase.end_s < timeline.run_end_s ? 1 : 0;
-  run.samples = run.steps * gbs;
 }
 
 // Of a board, without limit: kernels of a millisecond are over before any limiter acts.
@@ -160,31 +129,7 @@ void thin_out(StepPower& step) {
 
 }  // namespace
 
-SuppliedRun supply(const Scenario& scenario, SimulatedRun& simulated, uint64_t seed) {
-  SuppliedRun run;
-  run.timeline = std::move(simulated.timeline);
-  run.options.seed = seed;
-  std::vector<PowerFailure> failures = scenario.run.power_failures;
-  std::stable_sort(failures.begin(), failures.end(),
-                   [](const PowerFailure& a, const PowerFailure& b) { return a.at < b.at; });
-  for (const PowerFailure& failure : failures) {
-    if (run.stopped) break;
-    if (failure.at.value() >= run.timeline.run_end_s - run.timeline.run_begin_s) {
-      run.failures.push_back("it falls after the end of the run, which goes on unchanged");
-      continue;
-    }
-    FailureOutcome outcome = fail_power(scenario.cluster, run.timeline, failure, run.options);
-    run.timeline = std::move(outcome.timeline);
-    run.options = outcome.options;
-    run.stopped = outcome.tripped;
-    run.lost_s += outcome.lost_s;
-    run.failures.push_back(outcome.text());
-  }
-  if (run.stopped) count_until_stop(simulated, run.timeline, scenario.plan.gbs);
-  return run;
-}
-
-GridResult grid_view(const LoadedScenario& loaded, const SuppliedRun& supplied, const PowerRun& power,
+GridResult grid_view(const LoadedScenario& loaded, const SimulatedRun& run, const PowerRun& power,
                      const RunModel& model, const EnergyResult& energy, double network_w, double samples,
                      double step_s) {
   const Scenario& s = loaded.scenario;
@@ -199,7 +144,7 @@ GridResult grid_view(const LoadedScenario& loaded, const SuppliedRun& supplied, 
   for (const auto& [name, activity] : Choices<Activity>::table())
     if (power.parts.gpus[activity] > 0) g.parts_j["gpu_" + name] = power.parts.gpus[activity];
   for (const auto& [name, joules] : power.parts.others) g.parts_j[name] = joules;
-  g.failures = supplied.failures, g.stopped = supplied.stopped, g.lost_s = supplied.lost_s;
+  g.failures = run.power_events, g.stopped = run.stopped, g.lost_s = run.supply_lost_s;
 
   const double tokens = s.training ? samples * static_cast<double>(s.training->sequence) : 0;
   g.dc_per_sample_j = per(energy.total_dc_j, samples), g.dc_per_token_j = per(energy.total_dc_j, tokens);

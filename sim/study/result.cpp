@@ -41,6 +41,11 @@ void MemoryResult::describe(Outputs<MemoryResult>& d) {
   d.output("allocated_bytes", &MemoryResult::allocated_bytes, "B", "the need without the process's context");
   d.output("reserved_bytes", &MemoryResult::reserved_bytes, "B",
            "what a caching allocator takes for it, which keeps the most of each stream");
+  d.output(
+      "host_bytes", &MemoryResult::host_bytes, "B",
+      "what waits in a node's host memory, states and activations, with its pinned copies; null where nothing does");
+  d.output("host_capacity_bytes", &MemoryResult::host_capacity_bytes, "B",
+           "host memory of a node; null where the cluster does not say");
 }
 
 void Distribution::describe(Outputs<Distribution>& d) {
@@ -260,9 +265,10 @@ void HourlyResult::describe(Outputs<HourlyResult>& d) {
 // Its keys stand in other parts of the result.
 void GridResult::describe(Outputs<GridResult>& d) {
   d.output("power.node_ac_w", &GridResult::node_ac_w, "W", "a node at the AC side, mean over nodes and run");
-  d.output("power.node_peak_w", &GridResult::node_peak_w, "W",
-           "a node on its DC bus while all its boards run their densest kernel, before any limiter acts: what meters that "
-           "sample see at most; null where the accelerator's limiter is not known");
+  d.output(
+      "power.node_peak_w", &GridResult::node_peak_w, "W",
+      "a node on its DC bus while all its boards run their densest kernel, before any limiter acts: what meters that "
+      "sample see at most; null where the accelerator's limiter is not known");
   d.output("power.node_peak_ac_w", &GridResult::node_peak_ac_w, "W", "the same at the AC side of its bus");
   d.output("power.facility", &GridResult::facility);
   d.output("power.delivery.stages", &GridResult::stages);

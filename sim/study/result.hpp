@@ -38,7 +38,7 @@ struct StepResult {
 };
 
 struct MemoryResult {
-  Maybe per_gpu_bytes, capacity_bytes, allocated_bytes, reserved_bytes;
+  Maybe per_gpu_bytes, capacity_bytes, allocated_bytes, reserved_bytes, host_bytes, host_capacity_bytes;
   std::map<std::string, double> parts_bytes;
   static void describe(Outputs<MemoryResult>& d);
 };
@@ -221,6 +221,8 @@ Maybe result_quantity(const Result& result, const std::string& quantity, const s
 // The names that measurements go by, with their units; the unit of any quantity, none when there is no such number.
 const std::vector<std::pair<std::string, std::string>>& quantity_units();
 std::optional<std::string> quantity_unit(const std::string& quantity);
+// "dc_mlperf_j" -> "energy at DC, MLPerf window"; of no known name with its underscores as blanks.
+std::string quantity_words(const std::string& quantity);
 
 // Inconsistencies of a published reference that a reader has to know, such as a carbon figure that does not follow from
 // the site's own factor.

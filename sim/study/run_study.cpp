@@ -53,11 +53,7 @@ double mean_of(const std::vector<double>& values) {
 }
 
 void play_range(PlayedRuns& runs, const RunSeries& series, int begin, int end) {
-  for (int i = begin; i < end; ++i) {
-    SimulatedRun run = play_one(series, i);
-    const SuppliedRun supplied = supply(*series.scenario, run, series.seed + static_cast<uint64_t>(i));
-    add_sample(runs, *series.scenario, run, supplied);
-  }
+  for (int i = begin; i < end; ++i) add_sample(runs, *series.scenario, play_one(series, i));
 }
 
 // The joules of the nodes, then the samples.
@@ -148,7 +144,7 @@ SimulatedRun play_one(const RunSeries& series, int index) {
   SimulatedRun run = play_run(*series.inputs, *series.model, *series.engine, one);
   // The run counts its nodes from 0; here they get their places.
   for (NodeGroup& group : run.timeline.groups)
-    for (int& node : group.nodes) node = (*series.placed)[static_cast<size_t>(node)];
+    for (int& node : group.nodes) node = (*series.inputs->placed)[static_cast<size_t>(node)];
   return run;
 }
 
@@ -156,24 +152,24 @@ bool PlayedRuns::finished() const {
   return std::all_of(samples.begin(), samples.end(), [](const RunSample& s) { return s.finished; });
 }
 
-void add_sample(PlayedRuns& runs, const Scenario& s, const SimulatedRun& run, const SuppliedRun& supplied) {
+void add_sample(PlayedRuns& runs, const Scenario& s, const SimulatedRun& run) {
   const Cluster& cluster = s.cluster;
   const MlperfWindow& window = s.run.mlperf_v4_0;
-  const Timeline& t = supplied.timeline;
+  const Timeline& t = run.timeline;
   RunSample sample;
-  sample.finished = !supplied.stopped;
+  sample.finished = !run.stopped;
   sample.time_s = t.run_end_s - t.run_begin_s;
   sample.samples = run.samples, sample.target_samples = run.target_samples;
   sample.goodput = sample.time_s > 0 ? run.useful_s / sample.time_s : 0;
-  sample.lost_s = run.rework_s + run.restart_s + supplied.lost_s;
-  const JobEnergy inside = job_energy(cluster, t, supplied.options, t.run_begin_s, t.run_end_s);
+  sample.lost_s = run.rework_s + run.restart_s + run.supply_lost_s;
+  const JobEnergy inside = job_energy(cluster, t, run.power, t.run_begin_s, t.run_end_s);
   sample.nodes_dc_j = inside.nodes_dc_j, sample.rectifier_loss_j = inside.rectifier_loss_j;
   sample.gpus_j = inside.parts.gpus;
   for (size_t k = 0; k < kNodePartNames.size(); ++k)
     sample.others_j[k] = inside.parts.others.at(std::string(kNodePartNames[k]));
   const double from_s = t.run_begin_s - window.meter_before.value(), to_s = t.run_end_s + window.meter_after.value();
   const bool same = to_s - from_s == sample.time_s;
-  const JobEnergy metered = same ? inside : job_energy(cluster, t, supplied.options, from_s, to_s);
+  const JobEnergy metered = same ? inside : job_energy(cluster, t, run.power, from_s, to_s);
   const double scale = same ? 1 : sample.time_s / (to_s - from_s);
   sample.meter_dc_j = metered.nodes_dc_j * scale, sample.meter_loss_j = metered.rectifier_loss_j * scale;
   runs.samples.push_back(sample);
@@ -190,16 +186,13 @@ void play_series(PlayedRuns& runs, const RunSeries& series, int workers) {
   const auto begin_of = [&](size_t piece) {
     return 1 + static_cast<int>(static_cast<size_t>(series.runs - 1) * piece / kPieces);
   };
-  ChildOptions children;
-  children.jobs = workers;
-  const auto answers = in_children(
-      kPieces,
-      [&](size_t piece) {
-        PlayedRuns own;
-        play_range(own, series, begin_of(piece), begin_of(piece + 1));
-        return bytes_of(own);
-      },
-      children);
+  const auto answers = in_children(kPieces,
+                                   [&](size_t piece) {
+                                     PlayedRuns own;
+                                     play_range(own, series, begin_of(piece), begin_of(piece + 1));
+                                     return bytes_of(own);
+                                   },
+                                   {workers, 0, {}, {}});
   for (const ChildResult& answer : answers) {
     rethrow(answer);
     add_bytes(runs, answer.value);
@@ -302,17 +295,17 @@ void take_means(Result& r, const PlayedRuns& runs) {
 }
 
 RunResult run_result(const Scenario& s, const RunInputs& in, const RunModel& model, const SimulatedRun& run,
-                     const SuppliedRun& supplied, const StepResult& step) {
+                     const StepResult& step) {
   RunResult r;
   r.steps = run.steps, r.samples = run.samples, r.evaluations = run.evaluations;
   r.target_samples = run.target_samples;
   if (run.evaluations > 0) r.eval_s = run.eval_s, r.eval_first_s = run.eval_first_s;
   r.init_s = run.init_s, r.first_step_s = run.first_step_s, r.wait_s = run.wait_s;
   r.checkpoint_s = run.checkpoint_s;
-  r.lost_s = run.rework_s + run.restart_s + supplied.lost_s;
-  const double time_s = supplied.timeline.run_end_s - supplied.timeline.run_begin_s;
+  r.lost_s = run.rework_s + run.restart_s + run.supply_lost_s;
+  const double time_s = run.timeline.run_end_s - run.timeline.run_begin_s;
   r.slow_s = run.slow_s;
-  if (supplied.stopped)
+  if (run.stopped)
     r.status = "stopped", r.stopped_at_s = time_s;
   else
     r.days = time_s / 86400, r.goodput = time_s > 0 ? Maybe(run.useful_s / time_s) : std::nullopt;

@@ -7,7 +7,6 @@
 
 #include "power/energy_window.hpp"
 #include "run/run_model.hpp"
-#include "study/power_study.hpp"
 #include "study/result.hpp"
 #include "study/scenario.hpp"
 
@@ -19,8 +18,7 @@ struct RunSeries {
   const RunInputs* inputs = nullptr;
   const RunModel* model = nullptr;
   network::Engine* engine = nullptr;
-  const std::vector<int>* placed = nullptr;  // nodes of the cluster, those that train first
-  uint64_t seed = 1;                         // of the first run
+  uint64_t seed = 1;  // of the first run
   int runs = 1;
   NoisePools* pools = nullptr;
 };
@@ -42,7 +40,7 @@ struct PlayedRuns {
 
 // Run `index` of the series, its nodes numbered as in the cluster.
 SimulatedRun play_one(const RunSeries& series, int index);
-void add_sample(PlayedRuns& runs, const Scenario& scenario, const SimulatedRun& run, const SuppliedRun& supplied);
+void add_sample(PlayedRuns& runs, const Scenario& scenario, const SimulatedRun& run);
 // Adds the other runs to `runs`, which holds the first. Long series are cut into a fixed number of pieces, each in a
 // process of its own, `workers` at a time: the bytes do not depend on it.
 void play_series(PlayedRuns& runs, const RunSeries& series, int workers);
@@ -62,7 +60,7 @@ void take_means(Result& result, const PlayedRuns& runs);
 
 // Of the run that the result shows. The distribution of times is left out.
 RunResult run_result(const Scenario& scenario, const RunInputs& inputs, const RunModel& model, const SimulatedRun& run,
-                     const SuppliedRun& supplied, const StepResult& step);
+                     const StepResult& step);
 std::vector<std::string> run_warnings(const Scenario& scenario, const Result& result, const SimulatedRun& run);
 
 double days_per_trillion_tokens(double tokens_per_s);

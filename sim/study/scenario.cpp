@@ -107,6 +107,20 @@ void choose_rule(Scenario& s, const ReadContext& at) {
   }
 }
 
+// What waits in the host's memory needs one, and a link to it.
+void check_offload(const Scenario& s, const ReadContext& at) {
+  const Training& t = *s.training;
+  const HostMemory& host = s.cluster.node.host_memory;
+  for (const auto& [key, used] :
+       {std::pair{"offload_states", t.offload_states > 0}, std::pair{"offload_layers", t.offload_layers > 0}})
+    if (used && (host.capacity.value() <= 0 || s.cluster.node.host_copy_Bps() <= 0))
+      at.at(key).fault(fmt::format("the host memory of {} is not known", s.cluster.name),
+                       "0, or a cluster with /node/host_memory: capacity, bandwidth, copy_bandwidth");
+  if (t.offload_states > 0 && t.offload_update == OffloadUpdate::host && t.optimizer &&
+      t.optimizer->update == Update::muon)
+    at.at("offload_update").fault("the host's processors update AdamW's states only", "device");
+}
+
 // Everything that one value cannot tell by itself: what belongs together, what divides, what fits the cluster.
 void check_scenario(Scenario& s, const ReadContext& root) {
   if (s.network.has_value() == s.workload.has_value())
@@ -123,7 +137,7 @@ void check_scenario(Scenario& s, const ReadContext& root) {
         .at("optimizer")
         .at("gradients")
         .fault("weights are not trained without gradients", "fp8, bf16 or fp32");
-  if (s.training) s.software = with_optimizer(s.software, *s.training);
+  if (s.training) s.software = with_optimizer(s.software, *s.training), check_offload(s, root.at("training"));
   complete_plan(s.plan, s.cluster.node.gpus, plan);
   if (s.network && s.training) {
     check_architecture(*s.network, root.at("network"));
@@ -132,7 +146,6 @@ void check_scenario(Scenario& s, const ReadContext& root) {
           fmt::format("a window of {} tokens exceeds the sequence ({})", s.network->window, s.training->sequence),
           "at most the sequence");
     check_plan(s.plan, *s.network, *s.training, s.cluster.node.gpus, plan);
-    check_schedule(s.plan, plan);
     if (s.cluster.node.accelerator.peak(s.training->precision).value() <= 0)
       root.at("training")
           .at("precision")
@@ -140,6 +153,7 @@ void check_scenario(Scenario& s, const ReadContext& root) {
                              type_of(s.training->precision).name),
                  "bf16");
   }
+  check_schedule(s.plan, plan);  // of profiled work, too: it has one stage
   if (s.workload) {
     std::vector<std::string> known;
     for (const auto& entry : Choices<Activity>::table()) known.push_back(entry.first);

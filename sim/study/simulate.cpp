@@ -18,8 +18,8 @@
 #include "step/shape_warnings.hpp"
 #include "study/fitting_plans.hpp"
 #include "study/power_study.hpp"
-#include "study/reference_rows.hpp"
 #include "study/run_study.hpp"
+#include "study/validate.hpp"
 #include "topology/placement.hpp"
 #include "workload/operations.hpp"
 
@@ -46,6 +46,14 @@ MemoryResult memory_of(const Scenario& s, int& stage) {
   r.per_gpu_bytes = most.memory.total();
   r.parts_bytes = most.memory.parts();
   r.allocated_bytes = most.memory.allocated(), r.reserved_bytes = most.memory.reserved;
+  const NodeType& node = s.cluster.node;
+  if (most.host_bytes > 0) r.host_bytes = most.host_bytes * node.gpus;
+  if (node.host_memory.capacity.value() > 0) r.host_capacity_bytes = node.host_memory.capacity.value();
+  if (r.host_bytes && r.host_capacity_bytes && *r.host_bytes > *r.host_capacity_bytes)
+    throw DoesNotFit(fmt::format(
+        "{}: out of host memory: {:.0f} GiB of {:.0f} GiB on each node, {:.0f} GiB for each of its {} GPUs; less of "
+        "/training/offload_states or offload_layers, or states sharded over more GPUs",
+        s.name, *r.host_bytes / gib, *r.host_capacity_bytes / gib, most.host_bytes / gib, node.gpus));
   if (*r.per_gpu_bytes > *r.capacity_bytes) {
     std::string table;
     for (const auto& [part, size] : r.parts_bytes) table += fmt::format("\n  {:<12} {:8.2f} GiB", part, size / gib);
@@ -234,6 +242,16 @@ void warn_about(Result& r, const LoadedScenario& loaded, const PowerRun& power) 
         fmt::format("{} layers do not divide into {} chunks: uneven stages", s.network->layers, s.plan.pp * s.plan.vp));
 }
 
+// The scenario's measured figures beside the predicted ones.
+void fill_reference(Result& result, const Reference& reference) {
+  result.reference.source = reference.source;
+  for (const Measured& m : reference.rows) {
+    ReferenceRow row{m.quantity, m.unit, m.kind, m.value, result_quantity(result, m.quantity), {}};
+    row.error_pct = error_pct(row.predicted, m.value);
+    result.reference.rows.push_back(std::move(row));
+  }
+}
+
 }  // namespace
 
 RunInputs run_inputs(const Scenario& s) {
@@ -291,19 +309,19 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   if (!neighbours.empty())
     r.jobs = job_results(s.name, alone_s, model.quiet.time_s, neighbours, shared.turns(), network, fabric);
   const int runs = options.runs > 0 ? options.runs : planned_runs(s.run);
+  in.placed = &placed;
   NoisePools pools;
-  const RunSeries whole{&s, &in, &model, engine, &placed, options.seed, runs, &pools};
+  const RunSeries whole{&s, &in, &model, engine, options.seed, runs, &pools};
   SimulatedRun run = play_one(whole, 0);
-  const SuppliedRun supplied = supply(s, run, options.seed);
 
   r.step = step_of(s, run);
-  r.run = run_result(s, in, model, run, supplied, r.step);
-  const PowerRun power = integrate_power(s.cluster, supplied.timeline, supplied.options);
+  r.run = run_result(s, in, model, run, r.step);
+  const PowerRun power = integrate_power(s.cluster, run.timeline, run.power);
   fill_power(r, s, power, fabric, jobs);
   const MlperfWindow& m = s.run.mlperf_v4_0;
   // All runs, the first one included: times, scores, energies and the power of nodes are taken over them.
   PlayedRuns played;
-  add_sample(played, s, run, supplied);
+  add_sample(played, s, run);
   play_series(played, whole, options.workers);
   const bool several = played.samples.size() > 1;
   r.series_of_runs = series_result(s, played, r.power.network_w);
@@ -322,7 +340,7 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
     r.carbon.kg_co2e_mlperf_v4_0 = scored_facility.kg_co2e;
   }
   r.cost["energy_usd"] = facility.cost;
-  r.grid = grid_view(loaded, supplied, power, model, r.energy, r.power.network_w.value_or(0),
+  r.grid = grid_view(loaded, run, power, model, r.energy, r.power.network_w.value_or(0),
                      r.series_of_runs.samples.mean.value_or(run.samples), run.step_s);
   if (facility.kg_co2e_market) r.grid.kg_co2e_market = facility.kg_co2e_market;
   if (several) take_means(r, played);
@@ -331,8 +349,8 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   meter.interval_s = std::max(meter.interval_s, (power.run_end_s - power.run_begin_s) / 50000);
   const NodeSeries series = node_series(power, meter, power.run_begin_s, power.run_end_s);
   r.series = {series.time_s, series.mean_w, series.p5_w, series.p95_w, series.p50_w};
-  r.timeline = supplied.timeline;
-  r.power_options = supplied.options;
+  r.timeline = std::move(run.timeline);
+  r.power_options = run.power;
   move_cost(r, loaded);
   r.warnings.insert(r.warnings.end(), loaded.warnings.begin(), loaded.warnings.end());
   warn_about(r, loaded, power);
@@ -342,28 +360,26 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   return r;
 }
 
+Outcome outcome_of(const ChildResult& answer) {
+  Outcome o;
+  if (answer.error.empty()) o.result = from_bytes(answer.value);
+  o.result.error = answer.error;
+  o.exit_code = static_cast<int>(answer.code);
+  return o;
+}
+
 std::vector<Outcome> simulate_all(const std::vector<LoadedScenario>& scenarios, const SimulationOptions& options,
                                   int jobs, double deadline_s, const std::function<void(size_t, size_t)>& progress) {
-  ChildOptions children;
-  children.jobs = jobs;
-  children.deadline_s = deadline_s;
-  children.progress = progress;
-  const auto answers = in_children(
-      scenarios.size(), [&](size_t i) { return to_bytes(simulate(scenarios[i], options)); }, children);
+  const auto answers =
+      in_children(scenarios.size(), [&](size_t i) { return to_bytes(simulate(scenarios[i], options)); },
+                  {jobs, deadline_s, {}, progress});
   std::vector<Outcome> outcomes;
   for (size_t i = 0; i < answers.size(); ++i) {
-    Outcome o;
-    if (answers[i].error.empty()) {
-      o.result = from_bytes(answers[i].value);
-      // Its row says so, and so does the exit code.
-      if (o.result.series_of_runs.finished < o.result.series_of_runs.count)
-        o.exit_code = static_cast<int>(ExitCode::simulation_failed);
-    } else {
+    Outcome& o = outcomes.emplace_back(outcome_of(answers[i]));
+    if (!o.result.error.empty())
       o.result.scenario = scenarios[i].scenario.name;
-      o.result.error = answers[i].error;
-      o.exit_code = static_cast<int>(answers[i].code);
-    }
-    outcomes.push_back(std::move(o));
+    else if (o.result.series_of_runs.finished < o.result.series_of_runs.count)  // its row says so
+      o.exit_code = static_cast<int>(ExitCode::simulation_failed);
   }
   return outcomes;
 }

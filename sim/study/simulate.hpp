@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "network/process.hpp"
 #include "run/run_model.hpp"
 #include "study/result.hpp"
 #include "study/scenario.hpp"
@@ -32,6 +33,7 @@ struct Outcome {
   Result result;
   int exit_code = 0;
 };
+Outcome outcome_of(const ChildResult& answer);  // of a child that gave to_bytes() of a result
 std::vector<Outcome> simulate_all(const std::vector<LoadedScenario>& scenarios, const SimulationOptions& options,
                                   int jobs, double deadline_s,
                                   const std::function<void(size_t done, size_t all)>& progress);

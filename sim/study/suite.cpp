@@ -110,13 +110,6 @@ std::vector<std::string> suite_names() {
   return {names.begin(), names.end()};
 }
 
-std::vector<std::pair<std::string, RowKind>> Choices<RowKind>::table() {
-  return {{"fitted", RowKind::fitted},
-          {"in_view", RowKind::in_view},
-          {"predicted", RowKind::predicted},
-          {"given", RowKind::given}};
-}
-
 void SuiteRow::describe(Description<SuiteRow>& d) {
   d.object("suite_row", "A measured figure and how close its prediction has to be.");
   d.required("id", &SuiteRow::id, "name of the row, unique in its suite");

@@ -17,10 +17,6 @@ namespace tw {
 // fitted: a constant of some profile was fitted on it; in_view: not fitted, but seen while a form or a constant was
 // chosen; predicted: neither; given: an input, or what follows from inputs alone.
 enum class RowKind { fitted, in_view, predicted, given };
-template <>
-struct Choices<RowKind> {
-  static std::vector<std::pair<std::string, RowKind>> table();
-};
 
 struct SuiteRow {
   std::string id;

@@ -311,18 +311,6 @@ LoadedStudy load_study(const std::string& file, const std::vector<std::string>& 
   return loaded;
 }
 
-std::vector<std::pair<std::string, StudySkip>> Choices<StudySkip>::table() {
-  return {{"refused", StudySkip::refused}, {"does_not_fit", StudySkip::does_not_fit}};
-}
-
-std::vector<std::pair<std::string, FigureKind>> Choices<FigureKind>::table() {
-  return {{"line", FigureKind::line},
-          {"scaling", FigureKind::scaling},
-          {"heatmap", FigureKind::heatmap},
-          {"pareto", FigureKind::pareto},
-          {"breakdown", FigureKind::breakdown}};
-}
-
 void StudyAxis::describe(Description<StudyAxis>& d) {
   d.object("study_axis", "Inputs that change together; axes are combined, each value with each.");
   d.optional(

@@ -20,16 +20,8 @@ struct StudyAxis {
 
 // What a point may be without the study having failed.
 enum class StudySkip { refused, does_not_fit };
-template <>
-struct Choices<StudySkip> {
-  static std::vector<std::pair<std::string, StudySkip>> table();
-};
 
 enum class FigureKind { line, scaling, heatmap, pareto, breakdown };
-template <>
-struct Choices<FigureKind> {
-  static std::vector<std::pair<std::string, FigureKind>> table();
-};
 
 struct StudyFigure {
   std::string x, y = "step.time_s", series, label;

@@ -102,6 +102,51 @@ SweepTotals totals_of(const SweepStore& store, size_t points, size_t before) {
   return t;
 }
 
+// Opens the store for this study, or refuses to; notes the points that need no simulation and returns the others.
+// `own`: points of this shard.
+std::vector<size_t> points_to_do(const LoadedStudy& study, const std::string& folder, const SweepOptions& options,
+                                 size_t& own) {
+  StoredStudy mine{study.identity, study.canonical, study.columns(), study.points(),
+                   options.shards > 1 ? fmt::format("{}/{}", options.shard, options.shards) : ""};
+  std::vector<size_t> todo;
+  SweepStore store(folder);
+  const StoredStudy there = store.about();
+  const auto refuse = [&](const std::string& what, const std::string& allowed) {
+    store.close();
+    throw InputError({{folder, "", what, allowed}});
+  };
+  if (!there.empty() && !options.overwrite) {
+    const std::string differs = changes(there.identity, mine.identity);
+    if (!differs.empty())
+      refuse("holds results of another study: " + differs, "another folder, or --overwrite to begin anew");
+    if (!options.resume)
+      refuse(fmt::format("holds results of this study ({} of {} points)", store.rows(), there.points),
+             "--resume to go on, --overwrite to begin anew, or another folder");
+    // A merged or whole folder may be completed by any shard; a shard only by itself.
+    if (!there.shard.empty() && there.shard != mine.shard)
+      refuse(fmt::format("holds shard {}, not {}", there.shard, mine.shard.empty() ? "all points" : mine.shard),
+             "the same --shard");
+  }
+  if (there.empty() || options.overwrite) store.begin(mine);
+  const std::vector<bool> finished = store.finished(mine.points);
+  std::vector<StudyRow> left;
+  for (size_t i = options.shard - 1; i < mine.points; i += options.shards) {
+    ++own;
+    if (finished[i]) continue;
+    StudyPoint point = study.point(i);
+    const std::string why = left_out(study, point);
+    if (why.empty()) {
+      todo.push_back(i);
+      continue;
+    }
+    left.push_back({i, point.seed, std::move(point.values), "skipped", 0, why, ""});
+    if (left.size() == kBatch) store.add(std::exchange(left, {}));
+  }
+  if (!left.empty()) store.add(left);
+  store.close();  // no child may inherit it
+  return todo;
+}
+
 }  // namespace
 
 void parse_shard(const std::string& text, size_t& shard, size_t& shards, Faults& faults) {
@@ -117,55 +162,13 @@ void parse_shard(const std::string& text, size_t& shard, size_t& shards, Faults&
 }
 
 SweepTotals run_sweep(const LoadedStudy& study, const std::string& folder, const SweepOptions& options) {
-  StoredStudy mine{study.identity, study.canonical, study.columns(), study.points(),
-                   options.shards > 1 ? fmt::format("{}/{}", options.shard, options.shards) : ""};
-  std::vector<size_t> todo;
   size_t own = 0;
-  {
-    SweepStore store(folder);
-    const StoredStudy there = store.about();
-    const auto refuse = [&](const std::string& what, const std::string& allowed) {
-      store.close();
-      throw InputError({{folder, "", what, allowed}});
-    };
-    if (!there.empty() && !options.overwrite) {
-      const std::string differs = changes(there.identity, mine.identity);
-      if (!differs.empty())
-        refuse("holds results of another study: " + differs, "another folder, or --overwrite to begin anew");
-      if (!options.resume)
-        refuse(fmt::format("holds results of this study ({} of {} points)", store.rows(), there.points),
-               "--resume to go on, --overwrite to begin anew, or another folder");
-      // A merged or whole folder may be completed by any shard; a shard only by itself.
-      if (!there.shard.empty() && there.shard != mine.shard)
-        refuse(fmt::format("holds shard {}, not {}", there.shard, mine.shard.empty() ? "all points" : mine.shard),
-               "the same --shard");
-    }
-    if (there.empty() || options.overwrite) store.begin(mine);
-    std::vector<bool> finished = store.finished(mine.points);
-    std::vector<StudyRow> left;
-    for (size_t i = options.shard - 1; i < mine.points; i += options.shards) {
-      ++own;
-      if (finished[i]) continue;
-      StudyPoint point = study.point(i);
-      const std::string why = left_out(study, point);
-      if (why.empty()) {
-        todo.push_back(i);
-        continue;
-      }
-      left.push_back({i, point.seed, std::move(point.values), "skipped", 0, why, ""});
-      if (left.size() == kBatch) store.add(std::exchange(left, {}));
-    }
-    if (!left.empty()) store.add(left);
-    store.close();  // no child may inherit it
-  }
+  const std::vector<size_t> todo = points_to_do(study, folder, options, own);
   const size_t before = own - todo.size();
   std::optional<SweepStore> store;
   Clock::time_point shown = Clock::now();
   double every_s = kSnapshot_s;
   size_t done = 0;
-  ChildOptions children;
-  children.jobs = options.jobs;
-  children.deadline_s = options.deadline_s;
   const auto work = [&](size_t k) {
     const StudyPoint point = study.point(todo[k]);
     Faults faults;
@@ -196,7 +199,8 @@ SweepTotals run_sweep(const LoadedStudy& study, const std::string& folder, const
     Faults theirs;
     load_scenario(study.scenario_file, study.study.set, theirs);
   };
-  if (!todo.empty()) stream_from_children(todo.size(), prepare, work, taken, children);
+  if (!todo.empty())
+    stream_from_children(todo.size(), prepare, work, taken, {options.jobs, options.deadline_s, {}, {}});
   if (!store) store.emplace(folder);
   const SweepTotals totals = totals_of(*store, own, before);
   store->close();

@@ -1,30 +1,10 @@
 #include "topology/cluster.hpp"
 
+#include <algorithm>
+
 #include "core/codec.hpp"
 
 namespace tw {
-
-std::vector<std::pair<std::string, NicWiring>> Choices<NicWiring>::table() {
-  return {{"halves", NicWiring::halves},
-          {"rails", NicWiring::rails},
-          {"rail_blocks", NicWiring::rail_blocks},
-          {"all", NicWiring::all}};
-}
-
-std::vector<std::pair<std::string, RoutingPolicy>> Choices<RoutingPolicy>::table() {
-  return {{"adaptive", RoutingPolicy::adaptive}, {"ecmp", RoutingPolicy::ecmp}};
-}
-
-std::vector<std::pair<std::string, SpineGrouping>> Choices<SpineGrouping>::table() {
-  return {{"units", SpineGrouping::units}, {"rails", SpineGrouping::rails}};
-}
-
-std::vector<std::pair<std::string, NetworkRule>> Choices<NetworkRule>::table() {
-  return {{"as_published", NetworkRule::as_published},
-          {"as_stated", NetworkRule::as_stated},
-          {"whole_switches", NetworkRule::whole_switches},
-          {"by_load", NetworkRule::by_load}};
-}
 
 void NodeType::describe(Description<NodeType>& d) {
   d.object("node", "A compute node: accelerators, the links between them, NICs and power levels.");
@@ -35,6 +15,27 @@ void NodeType::describe(Description<NodeType>& d) {
   d.required("nic_bandwidth", &NodeType::nic_bandwidth, "bandwidth of one network adapter, one direction", above(0));
   d.optional("pcie", &NodeType::pcie, "PCIe switches that accelerators and adapters share; absent: none shares any");
   d.required("power", &NodeType::power, "power of the node beside its accelerators");
+  d.optional("host_memory", &NodeType::host_memory, "memory of its processors, for what a plan offloads");
+}
+
+double NodeType::host_copy_Bps() const {
+  const double link =
+      host_memory.copy_bandwidth.value() > 0 ? host_memory.copy_bandwidth.value() : accelerator.host_bandwidth.value();
+  return std::min(link, host_memory.bandwidth.value() / gpus);
+}
+
+void HostMemory::describe(Description<HostMemory>& d) {
+  d.object("host_memory", "Memory of a node's processors.");
+  d.optional("capacity", &HostMemory::capacity, "of the node; 0: not known, nothing can be offloaded");
+  d.optional("bandwidth", &HostMemory::bandwidth, "of the memory of all its processors, by the datasheet");
+  d.optional("copy_bandwidth", &HostMemory::copy_bandwidth,
+             "payload of a copy between it and one accelerator, one direction (PCIe, NVLink-C2C); 0: the "
+             "accelerator's host_bandwidth");
+  // DeepSpeed's CPU-Adam: 10 billion parameters, 28 bytes each, in 2.57 s on two Xeon 8168 of 256 GB/s together (Ren et
+  // al. 2021, ZeRO-Offload, tables 2 and 4).
+  d.optional("update_efficiency", &HostMemory::update_efficiency,
+             "share of the bandwidth at which the processors update optimizer states", between(0.01, 1));
+  d.optional("source", &HostMemory::source, "where the numbers come from");
 }
 
 void SwitchType::describe(Description<SwitchType>& d) {
@@ -54,6 +55,7 @@ void HostNoise::describe(Description<HostNoise>& d) {
   d.optional("device_sigma", &HostNoise::device_sigma, "the same for one second of device work", between(0, 10));
   d.optional("stalls_per_hour", &HostNoise::stalls_per_hour, "rare stalls per node and hour", between(0, 1e6));
   d.optional("stall_mean", &HostNoise::stall_mean, "mean length of a stall (exponentially distributed)");
+  d.optional("correlation", &HostNoise::correlation, "time within which a slow clock stays slow", above(0));
   d.optional("source", &HostNoise::source, "where the numbers come from");
 }
 

@@ -14,6 +14,16 @@
 
 namespace tw {
 
+// Memory of a node's processors, where tensors wait that an accelerator has no room for. 0: not known.
+struct HostMemory {
+  Bytes capacity;
+  Bandwidth bandwidth;              // datasheet, of all processors
+  Bandwidth copy_bandwidth;         // payload to or from one accelerator, one direction; 0: as its host_bandwidth
+  double update_efficiency = 0.43;  // share of `bandwidth` at which the processors update optimizer states
+  std::string source;
+  static void describe(Description<HostMemory>& d);
+};
+
 // One compute node.
 struct NodeType {
   Accelerator accelerator;
@@ -23,6 +33,10 @@ struct NodeType {
   Bandwidth nic_bandwidth;  // one direction
   PcieTree pcie;
   NodePower power;
+  HostMemory host_memory;
+  // Bytes a second that a copy between host memory and one accelerator moves in one direction while all of them copy;
+  // 0: not known.
+  double host_copy_Bps() const;
   static void describe(Description<NodeType>& d);
 };
 
@@ -40,6 +54,7 @@ struct HostNoise {
   double device_sigma = 0;  // the same of one second of device work
   double stalls_per_hour = 0;
   Time stall_mean;
+  Time correlation = seconds(0.25);  // a forward or backward pass of the jobs that noise was fitted on
   std::string source;
   static void describe(Description<HostNoise>& d);
 };
@@ -70,33 +85,17 @@ enum class NicWiring {
   rail_blocks,  // several leaves a rail: NIC k to the leaves of rail k, which split the unit's nodes evenly
   all           // every NIC to the one leaf of its unit, filled in order
 };
-template <>
-struct Choices<NicWiring> {
-  static std::vector<std::pair<std::string, NicWiring>> table();
-};
 
 enum class RoutingPolicy { adaptive, ecmp };
-template <>
-struct Choices<RoutingPolicy> {
-  static std::vector<std::pair<std::string, RoutingPolicy>> table();
-};
 
 // Which leaves share a group of spines in a fat tree of three levels.
 enum class SpineGrouping {
   units,  // consecutive units: a pod
   rails   // leaves of the same rail in all units: rail-optimized to the top
 };
-template <>
-struct Choices<SpineGrouping> {
-  static std::vector<std::pair<std::string, SpineGrouping>> table();
-};
 
 // How the switches' power is apportioned to jobs; power/network_rule.hpp says what each means.
 enum class NetworkRule { as_published, as_stated, whole_switches, by_load };
-template <>
-struct Choices<NetworkRule> {
-  static std::vector<std::pair<std::string, NetworkRule>> table();
-};
 
 // A switch and a bundle of cables of an explicit graph (kind "graph").
 struct ExplicitSwitch {

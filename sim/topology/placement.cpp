@@ -103,10 +103,6 @@ std::vector<int> place_named(const Fabric& fabric, const std::vector<std::string
   return list;
 }
 
-std::vector<std::pair<std::string, Placement>> Choices<Placement>::table() {
-  return {{"packed", Placement::packed}, {"spread", Placement::spread}};
-}
-
 void NodePlacement::describe(Description<NodePlacement>& d) {
   d.object("placement", "Which nodes of the cluster a job gets.");
   d.optional("rule", &NodePlacement::rule, "packed: the first nodes; spread: dealt out over all units in turn");

@@ -10,10 +10,6 @@
 namespace tw {
 
 enum class Placement { packed, spread };
-template <>
-struct Choices<Placement> {
-  static std::vector<std::pair<std::string, Placement>> table();
-};
 std::vector<int> place(const Fabric& fabric, Placement placement, int nodes);
 
 // What a scenario says about it.

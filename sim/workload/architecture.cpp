@@ -4,18 +4,6 @@
 
 namespace tw {
 
-std::vector<std::pair<std::string, Mlp>> Choices<Mlp>::table() {
-  return {{"swiglu", Mlp::swiglu}, {"gelu", Mlp::gelu}, {"squared_relu", Mlp::squared_relu}};
-}
-
-std::vector<std::pair<std::string, Norm>> Choices<Norm>::table() {
-  return {{"rmsnorm", Norm::rmsnorm}, {"layernorm", Norm::layernorm}};
-}
-
-std::vector<std::pair<std::string, QkNorm>> Choices<QkNorm>::table() {
-  return {{"none", QkNorm::none}, {"head", QkNorm::head}, {"width", QkNorm::width}};
-}
-
 void Mla::describe(Description<Mla>& d) {
   d.object("mla", "Multi-head latent attention.");
   d.optional("query_rank", &Mla::query_rank, "rank of the queries' projection; 0: none", between(0, 1e6));
@@ -32,6 +20,7 @@ void Mamba::describe(Description<Mamba>& d) {
   d.required("state", &Mamba::state, "size of the state of a channel", between(1, 1e5));
   d.optional("groups", &Mamba::groups, "groups of heads that share input and output maps", between(1, 100000));
   d.optional("convolution", &Mamba::convolution, "taps of the convolution before the scan", between(1, 1000));
+  d.optional("chunk", &Mamba::chunk, "tokens that the scan takes together", between(1, 100000));
 }
 
 void NextToken::describe(Description<NextToken>& d) {

@@ -14,23 +14,11 @@
 namespace tw {
 
 enum class Mlp { swiglu, gelu, squared_relu };
-template <>
-struct Choices<Mlp> {
-  static std::vector<std::pair<std::string, Mlp>> table();
-};
 
 enum class Norm { rmsnorm, layernorm };
-template <>
-struct Choices<Norm> {
-  static std::vector<std::pair<std::string, Norm>> table();
-};
 
 // Norms of queries and keys: none, over each head, or over all heads together.
 enum class QkNorm { none, head, width };
-template <>
-struct Choices<QkNorm> {
-  static std::vector<std::pair<std::string, QkNorm>> table();
-};
 
 // Multi-head latent attention: queries, and keys and values, through narrow projections (DeepSeek-V2, section 2.1).
 struct Mla {
@@ -46,6 +34,7 @@ struct Mamba {
   long head_dim = 0, state = 0;
   int groups = 1;       // heads of a group share their input and output maps
   int convolution = 4;  // taps
+  int chunk = 128;      // tokens that a scan takes together
   static void describe(Description<Mamba>& d);
   long inner() const { return heads * head_dim; }
   long maps() const { return 2L * groups * state; }

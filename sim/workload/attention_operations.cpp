@@ -26,7 +26,7 @@ AttentionShape attention_shape(const Work& w) {
 }
 
 bool fp8_attention(const Work& w) {
-  return w.software.fp8_attention && is_scaled(w.s.precision);
+  return w.software.kernels.fp8_attention && is_scaled(w.s.precision);
 }
 
 // Keys and values of the whole sequence, one slice a round, gathered, or as a share of the heads for all tokens.

@@ -4,11 +4,8 @@
 namespace tw {
 namespace {
 
-// PyTorch's scatter-add of BF16 rows (index_add, atomics) and its scaling of rows by their gates go at rates of their own,
-// the same on an H100 and an H200 (reference/gpu_lab_4/permutation.csv).
 // Softmax and top-k, a stable sort of the choices and a count of them are so many small kernels, whatever the size.
 constexpr int kChooseKernels = 31;
-constexpr double kScatterAdd_Bps = 0.732e12, kScaleRows_Bps = 1.6e12;
 
 // Bytes that eager kernels move for one element (reference/gpu_lab_8/expert_biases.csv holds their times). The halves of an
 // activation's input are clamped one by one and joined; backward masks each, and joins them. An expert's bias is scaled by
@@ -69,7 +66,7 @@ ExpertSizes expert_sizes(const Work& w) {
 }
 
 bool loose_biases(const Work& w) {
-  return w.n.biases && !w.software.fused_experts;
+  return w.n.biases && !w.software.kernels.fused_experts;
 }
 
 int bias_kernels(const ExpertSizes& e, int all, int each) {
@@ -77,7 +74,7 @@ int bias_kernels(const ExpertSizes& e, int all, int each) {
 }
 
 void expert_activation_gradient(Builder& b, const Work& w, const ExpertSizes& e) {
-  if (w.software.fused_experts) return;
+  if (w.software.kernels.fused_experts) return;
   const double up = halves(w) * e.inner;
   activation_gradient(b, w, e.routed.rows, e.inner);
   if (w.n.clamped) {
@@ -89,7 +86,8 @@ void expert_activation_gradient(Builder& b, const Work& w, const ExpertSizes& e)
 
 // Rows of an expert are copied to where they are multiples of what a scaled product wants, and what comes out back.
 void pad(Builder& b, const Work& w, const ExpertSizes& e, const char* name) {
-  if (is_scaled(w.s.precision) && !w.software.fused_experts) b.bare(name, 2 * kBf16 * e.routed.rows * e.width, 1);
+  if (is_scaled(w.s.precision) && !w.software.kernels.fused_experts)
+    b.bare(name, 2 * kBf16 * e.routed.rows * e.width, 1);
 }
 
 // To the ranks that hold the chosen experts, and to all ranks that share one.
@@ -128,7 +126,7 @@ void activation_forward(Builder& b, const Work& w, double rows, double inner) {
 }
 
 void expert_activation(Builder& b, const Work& w) {
-  if (w.software.fused_experts) return;
+  if (w.software.kernels.fused_experts) return;
   const ExpertSizes e = expert_sizes(w);
   if (w.n.clamped) {
     // Two halves clamped and joined; an offset comes from the host, which waits until it is there.
@@ -179,8 +177,8 @@ void experts_forward(Builder& b, const Work& w) {
   pad(b, w, e, "unpad expert rows");
   combine(b, w, e, "combine");
   if (b.eager()) {
-    b.memory("scale by gates", 2 * moved), b.at_rate(kScaleRows_Bps);
-    b.memory("unpermutation", 3 * moved, 2), b.at_rate(kScatterAdd_Bps);
+    b.memory("scale by gates", 2 * moved), b.at_rate(w.software.kernels.scale_rows);
+    b.memory("unpermutation", 3 * moved, 2), b.at_rate(w.software.kernels.scatter_add);
   } else {
     b.memory("unpermutation", moved + kBf16 * s.shard * e.width, 2);
   }
@@ -201,7 +199,7 @@ void experts_backward(Builder& b, const Work& w) {
   if (w.n.shared_ffn > 0) dense_backward(b, w, static_cast<double>(w.n.shared_ffn) / s.tp);
   if (w.n.expert_latent > 0) dense("latent out input gradient", "latent out weight gradient", s.hidden, e.width);
   b.memory("unpermutation gradient", 2 * moved, b.eager() ? 1 : 3);
-  if (b.eager()) b.memory("gates' gradient", 2 * 2 * moved, 3), b.at_rate(kScaleRows_Bps);
+  if (b.eager()) b.memory("gates' gradient", 2 * 2 * moved, 3), b.at_rate(w.software.kernels.scale_rows);
   dispatch(b, w, e, "combine gradient");
   if (loose_biases(w)) b.bare("experts' biases' gradient", kBiasBackwardBytes * e.routed.rows * e.width, bias_kernels(e, 3, 7));
   pad(b, w, e, "pad expert gradient");
@@ -218,7 +216,7 @@ void experts_backward(Builder& b, const Work& w) {
   pad(b, w, e, "unpad expert gradient");
   combine(b, w, e, "dispatch gradient");
   b.memory("permutation gradient", (b.eager() ? 3 : 2) * moved, 2);
-  if (b.eager()) b.at_rate(kScatterAdd_Bps);
+  if (b.eager()) b.at_rate(w.software.kernels.scatter_add);
   if (w.n.expert_latent > 0) dense("latent in input gradient", "latent in weight gradient", e.width, s.hidden);
   b.part(GraphPart::router);
   b.gemm("router input gradient", Precision::bf16, s.shard, s.hidden, experts);

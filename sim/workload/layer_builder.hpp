@@ -71,7 +71,7 @@ class Builder {
   // A forward kernel may stand in the backward pass (recomputation), never the other way round.
   void attention(const char* name, const AttentionShape& shape, bool fp8) {
     const bool backward = backward_;
-    if (!software_.fused_attention) return unfused_attention(*this, shape, dropout_, backward);
+    if (!software_.kernels.fused_attention) return unfused_attention(*this, shape, dropout_, backward);
     Operation o;
     o.name = name;
     o.kind = OperationKind::attention;
@@ -86,7 +86,7 @@ class Builder {
     if (bytes <= 0) return;
     Operation o;
     o.name = name;
-    o.bytes = bytes * software_.traffic_fused;
+    o.bytes = bytes * software_.kernels.traffic_fused;
     o.launches = launches;
     push(o);
   }
@@ -102,26 +102,26 @@ class Builder {
   // The last operation reads and writes parts of rows, at the rate of norms.
   void of_halves() { out_.back().norm = true; }
   // The last memory operation goes at a rate of its own (Operation::rate).
-  void at_rate(double bytes_per_s) { out_.back().rate = bytes_per_s; }
+  void at_rate(Bandwidth rate) { out_.back().rate = rate.value(); }
   // A norm. Eager kernels reach the measured bandwidth of norms only, backward less (reference/gpu_lab/memory_ops.csv).
   void norm(const char* name, double bytes, int launches = 1) {
     memory(name, bytes, launches);
-    if (!software_.eager_elementwise) return;
+    if (!software_.kernels.eager_elementwise) return;
     out_.back().norm = true;
-    if (backward_) out_.back().bytes /= software_.norm_backward_speed;
+    if (backward_) out_.back().bytes /= software_.kernels.norm_backward_speed;
   }
   // A norm's gradient and its sum with that of the residual branch: one kernel when fused.
   void norm_gradient(const char* name, double bf16_bytes) {
-    if (!software_.eager_elementwise) return memory(name, 4.5 * bf16_bytes, 2);
+    if (!software_.kernels.eager_elementwise) return memory(name, 4.5 * bf16_bytes, 2);
     norm(name, 3 * bf16_bytes, 2);
     memory("residual gradient", 3 * bf16_bytes);
   }
   // What follows belongs to this part of the layer.
   void part(GraphPart p) { part_ = p; }
   // The host waits for the last operation.
-  void stop_host() { out_.back().stops_host = software_.dispatch_stops_host && !backward_; }
+  void stop_host() { out_.back().stops_host = software_.streams.dispatch_stops_host && !backward_; }
   void wait_for_it() { out_.back().stops_host = true; }
-  bool eager() const { return software_.eager_elementwise; }
+  bool eager() const { return software_.kernels.eager_elementwise; }
   // Casting a BF16 operand to FP8 and collecting its amax.
   void cast(const char* name, Precision precision, double elements) { cast(name, precision, elements, elements); }
   // What is gathered in FP8 was cast before, by the rank that had it, and is transposed afterwards.
@@ -129,11 +129,12 @@ class Builder {
     if (!is_scaled(precision)) return;
     Operation o;
     o.name = name;
-    o.bytes = kBf16 * (elements * software_.cast_traffic + (trained_ ? transposed * software_.cast_transpose : 0));
+    o.bytes = kBf16 * (elements * software_.kernels.cast_traffic +
+                       (trained_ ? transposed * software_.kernels.cast_transpose : 0));
     if (o.bytes > 0) push(o);
   }
   void cast_gathered(const char* name, const Sizes& s, bool sequence_parallel, bool adapted) {
-    const bool before = software_.fp8_gather && sequence_parallel && !adapted;
+    const bool before = software_.streams.fp8_gather && sequence_parallel && !adapted;
     cast(name, s.precision, s.tokens * s.hidden / (before ? s.tp : 1), s.tokens * s.hidden);
   }
   void exchange(const char* name, Exchange what, double bytes) {
@@ -149,7 +150,7 @@ class Builder {
   // Tensor parallelism: gather before and scatter after a pair of linear layers; without sequence parallelism one
   // all-reduce does both.
   void tp_gather(const char* name, const Sizes& s, bool sequence_parallel, bool before_fp8 = true, double width = 0) {
-    const double element = before_fp8 && software_.fp8_gather && is_scaled(s.precision) ? 1 : kBf16;
+    const double element = before_fp8 && software_.streams.fp8_gather && is_scaled(s.precision) ? 1 : kBf16;
     if (s.tp > 1 && sequence_parallel)
       exchange(name, Exchange::tp_all_gather, s.tokens * (width > 0 ? width : s.hidden) * element);
   }

@@ -15,7 +15,7 @@ int of(Module m) {
 struct Writer {
   Tape& tape;
   const Work& w;
-  bool eager = w.software.eager_elementwise;
+  bool eager = w.software.kernels.eager_elementwise;
   const Sizes& s = w.s;
 
   bool again(Module m) const { return recomputes(w.t, m); }
@@ -51,10 +51,10 @@ struct Writer {
     bool own_copy = false;  // the FP8 copy of its input stays, though the input is made again
   };
   bool keeps_input(int target) const {
-    return w.trained() ? !is_scaled(w.t.precision) || !w.software.stores_fp8 : w.targets() >= target;
+    return w.trained() ? !is_scaled(w.t.precision) || !w.software.memory.stores_fp8 : w.targets() >= target;
   }
   int product(int x, const Product& p) {
-    const int kept = p.from >= 0 && w.software.gathers_again ? p.from : x;
+    const int kept = p.from >= 0 && w.software.memory.gathers_again ? p.from : x;
     const double bytes = kBf16 * p.rows * p.out;
     TapeOp o{{x}, {tape.tensor(p.halves ? bytes / 2 : bytes)}, {}};
     const int y = o.out.front();
@@ -127,9 +127,9 @@ struct Writer {
     // Unfused: softmax, and what dropout leaves of it with a mask of one byte, for each score.
     const double kept = w.n.dropout > 0 ? 2 * kBf16 + 1 : kBf16;
     const int statistics =
-        tape.tensor(rows * (w.software.fused_attention ? kFp32 : kept * static_cast<double>(w.t.sequence)));
+        tape.tensor(rows * (w.software.kernels.fused_attention ? kFp32 : kept * static_cast<double>(w.t.sequence)));
     TapeOp o{inputs, {a, statistics}, inputs};
-    if (w.software.fp8_attention && is_scaled(w.t.precision)) {
+    if (w.software.kernels.fp8_attention && is_scaled(w.t.precision)) {
       // It keeps FP8 copies of what it reads and writes.
       double bytes = tape.bytes(a);
       for (const int t : inputs) bytes += tape.bytes(t);
@@ -174,7 +174,7 @@ struct Writer {
     const int before = tape.module(kNone);
     tape.module(again(Module::activation) ? of(Module::activation) : before);
     int m = kNone;
-    if (value == kNone && w.software.fp8_activation_input && is_scaled(w.t.precision)) {
+    if (value == kNone && w.software.memory.fp8_activation_input && is_scaled(w.t.precision)) {
       TapeOp o{{gate}, {tape.tensor(kBf16 * rows * inner), tape.tensor(tape.bytes(gate) / kBf16)}, {}};
       m = o.out.front();
       o.saves = {o.out.back()};
@@ -228,7 +228,7 @@ struct Writer {
 }  // namespace
 
 Tape layer_tape(const Work& w) {
-  Tape tape(w.t, w.software.eager_elementwise);
+  Tape tape(w.t, w.software.kernels.eager_elementwise);
   Writer writer{tape, w};
   const int x = tape.tensor(kBf16 * w.s.shard * w.s.hidden);
   tape.input(x);
@@ -244,7 +244,7 @@ Tape layer_tape(const Work& w) {
 
 Tape head_tape(const Work& w) {
   static const Training plain{};  // the head is never recomputed
-  Tape tape(plain, w.software.eager_elementwise);
+  Tape tape(plain, w.software.kernels.eager_elementwise);
   const Sizes& s = w.s;
   const double logits = s.tokens * static_cast<double>(w.n.vocabulary) / s.tp / w.t.loss_chunks;
   const int x = tape.tensor(kBf16 * s.shard * s.hidden);
@@ -263,12 +263,12 @@ Tape head_tape(const Work& w) {
     product.weight_gradient = kBf16 * static_cast<double>(w.n.vocabulary) / s.tp * s.hidden;
   }
   tape.add(product);
-  if (w.software.loss == Loss::in_place) {
+  if (w.software.memory.loss == Loss::in_place) {
     tape.output(y);
     return tape;
   }
   const int loss = tape.tensor(0, Held::logits);
-  if (w.software.loss == Loss::eager) {
+  if (w.software.memory.loss == Loss::eager) {
     // FP32 logits, their log softmax, and the gradients of both.
     const int wide = tape.tensor(kFp32 * logits, Held::logits), chances = tape.tensor(kFp32 * logits, Held::logits);
     tape.add({{y}, {wide}, {}});

@@ -79,26 +79,43 @@ std::string parse_layout(const std::string& text, std::vector<int>& layers) {
   return "";
 }
 
+namespace {
+
+// Layers of a chunk where embedding, head and next-token layers count as layers; 0: they do not divide so.
+int counted_with_ends(int layers, int chunks, int further) {
+  const int all = layers + 2 + further;
+  return chunks > 1 && all % chunks == 0 && all / chunks > further ? all / chunks : 0;
+}
+
+}  // namespace
+
+bool even_chunks(int layers, int chunks, int further) {
+  return layers % chunks == 0 || counted_with_ends(layers, chunks, further) > 0;
+}
+
 std::vector<int> layers_of_chunks(int layers, int pp, int vp, int further) {
-  const int chunks = pp * vp, all = layers + 2 + further;
+  const int chunks = pp * vp, with_ends = counted_with_ends(layers, chunks, further);
   std::vector<int> count(static_cast<size_t>(chunks), layers / chunks);
-  if (layers % chunks == 0 && further == 0) return count;
-  if (chunks > 1 && all % chunks == 0 && all / chunks > further) {
-    std::fill(count.begin(), count.end(), all / chunks);
+  const bool divides = layers % chunks == 0;
+  if (with_ends > 0 && !(divides && further == 0)) {
+    std::fill(count.begin(), count.end(), with_ends);
     --count.front();
     count.back() -= 1 + further;
     return count;
   }
-  if (layers % chunks == 0) return count;
   for (int i = 0; i < layers % chunks; ++i) ++count[static_cast<size_t>(i)];
   return count;
+}
+
+int next_token_layers(const Architecture& n) {
+  return n.next_token ? n.next_token->depth : 0;
 }
 
 std::vector<int> layers_of_chunks(const Architecture& network, const Plan& plan) {
   std::vector<int> count;
   const auto chunks = static_cast<size_t>(plan.pp) * static_cast<size_t>(plan.vp);
   if (!plan.layout.empty() && parse_layout(plan.layout, count).empty() && count.size() == chunks) return count;
-  return layers_of_chunks(network.layers, plan.pp, plan.vp, network.next_token ? network.next_token->depth : 0);
+  return layers_of_chunks(network.layers, plan.pp, plan.vp, next_token_layers(network));
 }
 
 }  // namespace tw

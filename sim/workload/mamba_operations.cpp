@@ -17,20 +17,13 @@ MambaSizes mamba_sizes(const Work& w) {
   return m;
 }
 
-// The scan's kernels, many small products over chunks and what passes between them, take what FlashAttention 2 takes over
-// about 2,700 tokens before each, forward and backward (Dao and Gu 2024, arXiv 2405.21060, figure 10: equal at 2 to 3
-// thousand, six times faster at 16 thousand), and FlashAttention 2 takes 1 / 0.565 of the kernel that attention is
-// measured with (reference/gpu_lab_4/attention_long.csv).
-// That was measured with 64 states in chunks of 256 tokens: a token meets half its chunk, and its states on the way in and
-// out; others go in proportion.
-constexpr double kScanKeys = 2700 / 2.0 / 0.565, kScanWork = 256 / 2 + 2 * 64, kChunk = 128;
-
 void scan(Builder& b, const Work& w, const MambaSizes& m) {
   AttentionShape shape;
   shape.head_dim = m.inner / m.heads;
   shape.heads = m.heads;
   shape.query_tokens = w.s.tokens;
-  shape.key_tokens = kScanKeys * (kChunk / 2 + 2 * static_cast<double>(w.n.mamba->state)) / kScanWork;
+  shape.key_tokens =
+      w.software.kernels.scan_keys * (0.5 * w.n.mamba->chunk + 2 * static_cast<double>(w.n.mamba->state));
   shape.causal = false;
   b.attention("scan", shape, false);
 }

@@ -68,10 +68,10 @@ class Visits {
  private:
   bool sharded() const { return p_.sharding == Sharding::zero3 && reshards(p_) && p_.sharded_over() > 1; }
   // Gradients outlive their micro-batch: buffers of the whole step, or several micro-batches that add up.
-  bool lasting() const { return s_.persistent_gradients || p_.ga() > 1; }
+  bool lasting() const { return s_.memory.persistent_gradients || p_.ga() > 1; }
   Tape::Weights weights() const {
     if (sharded() || !lasting()) return Tape::Weights::stay;
-    return s_.persistent_gradients ? Tape::Weights::in_place : Tape::Weights::pass;
+    return s_.memory.persistent_gradients ? Tape::Weights::in_place : Tape::Weights::pass;
   }
   Unit unit(const Tape& tape, double flops) const {
     Unit u;
@@ -89,6 +89,7 @@ class Visits {
   struct Visit {
     std::array<Pass, 4> passes;  // [MemoryPass]
     double before_head = 0;      // most of the compute stream's pool before head and loss
+    double away = 0;             // activations in the host's memory between forward and backward
     const Pass& of(MemoryPass pass) const { return passes[static_cast<size_t>(pass)]; }
   };
   Visit visit(int chunk) const;
@@ -116,19 +117,21 @@ void Visits::parameters(StageMemory& m, int chunk) const {
     const double held = g.held * g.weight_bytes, shards = g.shards;
     m.weights += p_.sharding == Sharding::zero3 ? held / shards + (through && shards > 1 ? held : 0) : held;
     if (!g.trained) continue;
-    const double gradients = g.held * s_.gradient_bytes_per_parameter;
+    const double gradients = g.held * s_.memory.gradient_bytes_per_parameter;
     if (lasting() || through || p_.sharding == Sharding::zero2)
       m.gradients +=
           p_.sharding < Sharding::zero2 ? gradients : gradients / shards + (through && shards > 1 ? gradients : 0);
-    if (p_.sharding == Sharding::none && g.exchanged > 1) m.gradients += s_.bucket_copies * gradients;
-    m.optimizer += g.held * state_bytes(g, t_, s_) / (p_.sharding == Sharding::none ? 1 : shards);
+    if (p_.sharding == Sharding::none && g.exchanged > 1) m.gradients += s_.memory.bucket_copies * gradients;
+    const double own = g.held / (p_.sharding == Sharding::none ? 1 : shards);
+    m.optimizer += (1 - t_.offload_states) * own * state_bytes(g, t_, s_);
+    m.host_states += t_.offload_states * own * (state_bytes(g, t_, s_) + host_gradient_bytes(t_));
   }
 }
 
 // Where sends and receives are paired (torch.distributed.pipelining, stage.py), a chunk has a buffer to receive in for
 // every micro-batch, activations and gradients, and the last one's outputs stay to the end.
 double Visits::hand_over_buffers(int chunk) const {
-  if (!s_.paired_hand_over || p_.pp < 2) return 0;
+  if (!s_.streams.paired_hand_over || p_.pp < 2) return 0;
   const double x = kBf16 * sizes_of(n_, t_, p_).shard * static_cast<double>(n_.hidden);
   const bool first = chunk == 0, last = chunk + 1 == static_cast<int>(layers_.size());
   return x * p_.ga() * ((first ? 0 : 1) + (!last || n_.vocabulary == 0 ? 1 : 0));
@@ -141,8 +144,8 @@ void Visits::gather(Unit& unit, int chunk, bool tables, double share) const {
     if (g.chunk != chunk || g.shards < 2 || (g.kind == ParameterKind::embedding) != tables) continue;
     unit.whole += share * g.held * g.gather_bytes;
     if (!g.trained) continue;
-    unit.reduced += share * g.held * s_.gradient_bytes_per_parameter;
-    if (!lasting()) unit.shard += share * g.held * s_.gradient_bytes_per_parameter / g.shards;
+    unit.reduced += share * g.held * s_.memory.gradient_bytes_per_parameter;
+    if (!lasting()) unit.shard += share * g.held * s_.memory.gradient_bytes_per_parameter / g.shards;
   }
 }
 
@@ -218,15 +221,17 @@ Visits::Visit Visits::visit(int chunk) const {
   Pass& up = made.passes[static_cast<size_t>(MemoryPass::forward)];
   double came = 0, left = 0;
   pass_forward(up, table, came, false);
-  // Layers that wait in the host's memory leave while the next one computes, and come back so.
-  const auto waits = [&](size_t layer) {
-    return layer + 1 < order.size() && layer < static_cast<size_t>(t_.offload_layers)
-               ? order[layer]->forward.end[static_cast<size_t>(Held::activations)]
+  // Whose activations have left for the host's memory when a layer is done, and come back before its backward.
+  const std::vector<int> due = offload_due(t_.offload_layers, count);
+  const auto away = [&](size_t layer) {
+    const auto k = std::find(due.begin(), due.end(), static_cast<int>(layer)) - due.begin();
+    return k < static_cast<long>(due.size())
+               ? order[static_cast<size_t>(k)]->forward.end[static_cast<size_t>(Held::activations)]
                : 0.0;
   };
   for (size_t l = 0; l < order.size(); ++l) {
     pass_forward(up, *order[l], came, !p_.reshard);
-    if (l > 0) up.add(Held::activations, -waits(l - 1));
+    up.add(Held::activations, -away(l)), made.away += away(l);
   }
   made.before_head = up.all.pool_peak[0];
   for (const Unit& u : heads) pass_forward(up, u, came, true);
@@ -237,7 +242,7 @@ Visits::Visit Visits::visit(int chunk) const {
   for (auto u = heads.rbegin(); u != heads.rend(); ++u) pass_backward(down, *u, nullptr, left, true);
   if (!ends) down.add(Held::temporaries, x);  // the gradient comes from the next stage
   for (size_t l = order.size(); l-- > 0;) {
-    if (l > 0) down.add(Held::activations, waits(l - 1));
+    down.add(Held::activations, away(l));
     pass_backward(down, *order[l], p_.reshard && l > 0 ? order[l - 1] : nullptr, left, !p_.reshard);
   }
   down.add(Held::gather_buffer, table.whole);
@@ -293,9 +298,11 @@ StageMemory Visits::stage(const StageWork& work) const {
     visits.push_back(visit(chunk));
   }
   Stretch step;
-  double before_head = 0;
+  double before_head = 0, away = 0;
   for (const MemoryVisit& v : work.visits) {
     const Visit& visit = visits[static_cast<size_t>(v.slot)];
+    if (v.pass != MemoryPass::weight) away += v.pass == MemoryPass::forward ? visit.away : -visit.away;
+    m.host_activations = std::max(m.host_activations, away);
     if (v.pass == MemoryPass::forward) before_head = std::max(before_head, step.pool[0] + visit.before_head);
     step.then(visit.of(v.pass).all);
   }
@@ -307,7 +314,7 @@ StageMemory Visits::stage(const StageWork& work) const {
   m.gradients += most[1], m.activations = most[3], m.logits = most[4], m.gathered = most[5], m.workspace += most[6];
   int communicators = 0;
   for (const int ranks : {p_.tp, p_.cp, p_.pp, p_.ep, p_.dp}) communicators += ranks > 1;
-  m.context = s_.workspace.value() + communicators * s_.communicator.value();
+  m.context = s_.memory.workspace.value() + communicators * s_.memory.communicator.value();
   return m;
 }
 
@@ -332,6 +339,13 @@ StageCurves Visits::curves(const StageWork& work) const {
 
 }  // namespace
 
+std::vector<int> offload_due(int offloaded, int layers) {
+  const int away = std::min(offloaded, layers - 1);
+  std::vector<int> due;
+  for (int k = 0; k < away; ++k) due.push_back(layers / away * (k + 1) - 1 + std::min(k + 1, layers % away));
+  return due;
+}
+
 bool reshards(const Plan& p) {
   return p.sharding != Sharding::zero3 || p.pp == 1;
 }
@@ -349,10 +363,15 @@ StageCurves memory_curves(const Architecture& n, const Training& t, const Plan& 
   return Visits(n, t, p, s, layers, {work}).curves(work);
 }
 
+double kept_activation_bytes(const Architecture& n, const LayerKind& kind, const Training& t, const Plan& p,
+                             const Software& s) {
+  return layer_tape({n, t, p, s, kind, sizes_of(n, t, p)}).forward().end[static_cast<size_t>(Held::activations)];
+}
+
 double layer_activation_bytes(const Architecture& n, const LayerKind& kind, const Training& t, const Plan& p,
                               bool eager) {
   Software s;
-  s.eager_elementwise = eager;
+  s.kernels.eager_elementwise = eager;
   return layer_tape({n, t, p, s, kind, sizes_of(n, t, p)}).forward().now;
 }
 

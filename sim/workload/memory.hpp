@@ -24,6 +24,8 @@ struct StageMemory {
   double weights = 0, gradients = 0, optimizer = 0, activations = 0, logits = 0, gathered = 0, workspace = 0,
          context = 0;
   double reserved = 0;  // by a caching allocator that keeps the most of each stream
+  // In the host's memory, at the most: activations, and states with the pinned copies that their update takes.
+  double host_activations = 0, host_states = 0;
   double allocated() const { return weights + gradients + optimizer + activations + logits + gathered + workspace; }
   double total() const { return allocated() + context; }
   MemoryParts bytes() const {
@@ -62,9 +64,18 @@ struct StageCurves {
 StageCurves memory_curves(const Architecture& network, const Training& training, const Plan& plan,
                           const Software& software, const std::vector<int>& layers, const StageWork& work);
 
+// The layers of a chunk at whose end the activations of its first `offloaded` ones, one after the other, have left for
+// the host's memory, and before whose backward they begin to come back: spread evenly, the last one at the end
+// (TransformerEngine, cpu_offload.py, layer_window_map). The last layer's stay, since they are wanted at once.
+std::vector<int> offload_due(int offloaded, int layers);
+
 // Whether whole weights are freed after each pass, and gradients reduced in each: ZeRO-3 in a pipeline would gather and
 // reduce for every micro-batch, and keeps both whole through the step instead (PyTorch FSDP2, torchtitan).
 bool reshards(const Plan& plan);
+
+// Activation bytes that one layer keeps with a release's kernels.
+double kept_activation_bytes(const Architecture& network, const LayerKind& kind, const Training& training,
+                             const Plan& plan, const Software& software);
 
 // Activation bytes that one layer keeps for one micro-batch on one rank. Without a kind the network's first layer.
 double layer_activation_bytes(const Architecture& network, const LayerKind& kind, const Training& training,

@@ -72,7 +72,7 @@ void recompute(std::vector<Operation>& out, const Work& w) {
   if (w.t.recompute == Recompute::full) {
     forward(b, w);
     // Backward wants nothing of what follows the input of an MLP's last product.
-    if (!w.software.recompute_stops_early || w.kind.feed != Feed::mlp) return;
+    if (!w.software.kernels.recompute_stops_early || w.kind.feed != Feed::mlp) return;
     while (out.back().kind != OperationKind::gemm) out.pop_back();
     return out.pop_back();
   }
@@ -129,7 +129,7 @@ LayerOperations embedding_operations(const Architecture& n, const Training& t, c
   Builder f(ops.forward, t, software, false), b(ops.backward, t, software, true);
   // Before kernels were fused: learned positions are looked up and added, dropout follows; a rank of several masks the
   // tokens that others hold.
-  const bool parts = !software.fused_attention;
+  const bool parts = !software.kernels.fused_attention;
   const int launches = !parts ? 2 : 2 + (n.rotary ? 0 : 2) + (n.dropout > 0 ? 1 : 0) + (s.tp > 1 ? 6 : 0);
   const double passes = !parts ? 2 : 2 + (n.rotary ? 0 : 3) + (n.dropout > 0 ? 2.5 : 0);
   f.memory("embedding", kBf16 * s.tokens * s.hidden * passes, launches);
@@ -150,13 +150,13 @@ void head_forward(Builder& f, const Work& w) {
   f.gemm("head", Precision::bf16, s.tokens, vocabulary, s.hidden);
   // The loss works on FP32 logits: cast, maximum, exponentials and sum, all over the vocabulary.
   // Megatron's cross entropy over a cut vocabulary was so many kernels before they were fused, most of them small.
-  f.memory("loss", s.tokens * vocabulary * (kBf16 + 3 * kFp32), w.software.fused_attention ? 6 : 18);
+  f.memory("loss", s.tokens * vocabulary * (kBf16 + 3 * kFp32), w.software.kernels.fused_attention ? 6 : 18);
 }
 
 void head_backward(Builder& b, const Work& w) {
   const Sizes& s = w.s;
   const double vocabulary = static_cast<double>(w.n.vocabulary) / s.tp;
-  b.memory("loss gradient", s.tokens * vocabulary * (2 * kFp32 + kBf16), w.software.fused_attention ? 3 : 8);
+  b.memory("loss gradient", s.tokens * vocabulary * (2 * kFp32 + kBf16), w.software.kernels.fused_attention ? 3 : 8);
   b.gemm("head input gradient", Precision::bf16, s.tokens, s.hidden, vocabulary);
   if (w.trained()) b.gemm("head weight gradient", Precision::bf16, vocabulary, s.hidden, s.tokens), b.of_weights();
   b.tp_scatter("scatter head input gradient", s, w.p.sequence_parallel);

@@ -52,9 +52,10 @@ struct Operation {
   int launches = 1;   // kernels the host issues for it
   GraphPart part = GraphPart::feed;  // of the layer
   bool stops_host = false;           // the host waits for it
-  bool bare = false;  // memory: kernels of one module, issued one after the other (Software::host_per_kernel)
+  bool bare = false;  // memory: kernels of one module, issued one after the other (Software::Host::per_kernel)
   bool norm = false;  // memory: runs at the bandwidth of norms, not of copies
-  double rate = 0;    // memory: bytes a second whatever the memory gives, on a chip of the H100's peak; 0: its bandwidth
+  double rate =
+      0;  // memory: bytes a second whatever the memory gives (Software::Kernels::rated_peak); 0: its bandwidth
 };
 
 struct LayerOperations {

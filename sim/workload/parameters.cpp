@@ -117,7 +117,7 @@ std::vector<ParameterGroup> parameter_groups(const Architecture& n, const Traini
     g.trained = trained;
     g.repeated = repeated;
     if (!trained && is_scaled(t.precision) && part.kind != ParameterKind::embedding) {
-      g.weight_bytes = s.frozen_fp8_bytes_per_parameter;
+      g.weight_bytes = s.memory.frozen_fp8_bytes_per_parameter;
       g.gather_bytes = 1;
     }
     groups.push_back(g);
@@ -170,15 +170,19 @@ Software with_optimizer(Software s, const Training& t) {
   if (!t.optimizer) return s;
   const Optimizer& o = *t.optimizer;
   const double states = bytes_of(o.master) + (o.update == Update::muon ? 1 : 2) * bytes_of(o.moments);
-  s.gradient_bytes_per_parameter = bytes_of(o.gradients);
-  s.optimizer_state_bytes_per_parameter = states;
-  s.optimizer_bytes_per_parameter = 2 * states + s.gradient_bytes_per_parameter + 2;
+  s.memory.gradient_bytes_per_parameter = bytes_of(o.gradients);
+  s.memory.optimizer_state_bytes_per_parameter = states;
+  s.kernels.optimizer_bytes_per_parameter = 2 * states + s.memory.gradient_bytes_per_parameter + 2;
   return s;
 }
 
 double state_bytes(const ParameterGroup& g, const Training& t, const Software& s) {
   const bool second = t.optimizer && t.optimizer->update == Update::muon && g.kind == ParameterKind::embedding;
-  return s.optimizer_state_bytes_per_parameter + (second ? bytes_of(t.optimizer->moments) : 0);
+  return s.memory.optimizer_state_bytes_per_parameter + (second ? bytes_of(t.optimizer->moments) : 0);
+}
+
+double host_gradient_bytes(const Training& t) {
+  return t.offload_update == OffloadUpdate::host ? bytes_of(StatePrecision::fp32) : 0;
 }
 
 double trained_layer_parameters(const Architecture& n, const LayerKind& kind, const Training& t, const Plan& p) {

@@ -54,6 +54,10 @@ Software with_optimizer(Software software, const Training& training);
 // Bytes of states of each parameter of a group.
 double state_bytes(const ParameterGroup& group, const Training& training, const Software& software);
 
+// Bytes of a pinned gradient in FP32 for each parameter that the host's processors update (Megatron-Core,
+// hybrid_optimizer.py); 0 where the device does.
+double host_gradient_bytes(const Training& training);
+
 // Trained parameters of one layer that a rank holds before sharding.
 double trained_layer_parameters(const Architecture& network, const LayerKind& kind, const Training& training,
                                 const Plan& plan);

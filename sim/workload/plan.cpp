@@ -83,8 +83,7 @@ void check_layout(const Plan& plan, const Architecture& network, const ReadConte
   const long chunks = static_cast<long>(plan.pp) * plan.vp;
   if (plan.layout.empty()) {
     // A chunk may hold no layer only where embedding and head count as one each (see layers_of_chunks).
-    const long further = network.next_token ? network.next_token->depth : 0;
-    if (chunks > network.layers && chunks != network.layers + 2 + further)
+    if (chunks > network.layers && !even_chunks(network.layers, static_cast<int>(chunks), next_token_layers(network)))
       at.at("pp").fault(fmt::format("pp x vp = {} x {} exceeds the {} layers", plan.pp, plan.vp, network.layers),
                         fmt::format("pp x vp at most {}", network.layers));
     return;
@@ -173,28 +172,6 @@ std::vector<std::pair<std::string, Schedule>> Choices<Schedule>::table() {
           {"dualpipe", Schedule::dualpipe}};
 }
 
-std::vector<std::pair<std::string, Recompute>> Choices<Recompute>::table() {
-  return {{"none", Recompute::none},
-          {"selective", Recompute::selective},
-          {"alternate", Recompute::alternate},
-          {"full", Recompute::full}};
-}
-
-std::vector<std::pair<std::string, Module>> Choices<Module>::table() {
-  return {{"attention", Module::attention},   {"norms", Module::norms},
-          {"activation", Module::activation}, {"mlp", Module::mlp},
-          {"experts", Module::experts},       {"mla_up", Module::mla_up}};
-}
-
-std::vector<std::pair<std::string, ContextExchange>> Choices<ContextExchange>::table() {
-  return {
-      {"ring", ContextExchange::ring}, {"all_gather", ContextExchange::all_gather}, {"heads", ContextExchange::heads}};
-}
-
-std::vector<std::pair<std::string, Sharding>> Choices<Sharding>::table() {
-  return {{"none", Sharding::none}, {"zero1", Sharding::zero1}, {"zero2", Sharding::zero2}, {"zero3", Sharding::zero3}};
-}
-
 void Plan::describe(Description<Plan>& d) {
   d.object("plan", "The parallel plan.");
   d.required("nodes", &Plan::nodes, "nodes that train", between(1, 1e6));
@@ -233,23 +210,16 @@ void Lora::describe(Description<Lora>& d) {
   d.optional("dropout", &Lora::dropout, "dropout probability on the adapters' input", between(0, 1));
 }
 
-std::vector<std::pair<std::string, Update>> Choices<Update>::table() {
-  return {{"adamw", Update::adamw}, {"muon", Update::muon}};
-}
-
-std::vector<std::pair<std::string, StatePrecision>> Choices<StatePrecision>::table() {
-  return {{"none", StatePrecision::none},
-          {"fp8", StatePrecision::fp8},
-          {"bf16", StatePrecision::bf16},
-          {"fp32", StatePrecision::fp32}};
-}
-
 void Optimizer::describe(Description<Optimizer>& d) {
   d.object("optimizer", "What the optimizer keeps of each trained parameter.");
   d.optional("update", &Optimizer::update, "rule: AdamW with two moments, or Muon with one (two for tables)");
   d.optional("master", &Optimizer::master, "precision of its own copy of the weights; none: it updates the weights");
   d.optional("moments", &Optimizer::moments, "precision of each moment");
   d.optional("gradients", &Optimizer::gradients, "precision in which gradients are kept and exchanged");
+}
+
+std::vector<std::pair<std::string, OffloadUpdate>> Choices<OffloadUpdate>::table() {
+  return {{"host", OffloadUpdate::host}, {"device", OffloadUpdate::device}};
 }
 
 void Training::describe(Description<Training>& d) {
@@ -268,8 +238,15 @@ void Training::describe(Description<Training>& d) {
              "time",
              between(1, 100000));
   d.optional("offload_layers", &Training::offload_layers,
-             "layers of a stage whose activations wait in the host's memory; their copies are taken to be hidden",
+             "layers of a stage whose activations wait in the host's memory between forward and backward",
              between(0, 100000));
+  d.optional("offload_states", &Training::offload_states,
+             "share of the optimizer's states that waits in the host's memory", between(0, 1));
+  d.optional("offload_update", &Training::offload_update,
+             "who updates them: the host's processors (gradients go, weights come), or the device (they come and go in "
+             "chunks)");
+  d.optional("offload_overlap", &Training::offload_overlap,
+             "their copies run beside the update of others; false: copies, then the update, then copies");
   d.optional("expert_imbalance", &Training::expert_imbalance,
              "tokens of the rank with the busiest experts over the mean", between(1, 1e3));
 }

@@ -21,31 +21,15 @@ struct Choices<Schedule> {
 // How backward gets what forward did not keep: named modules, all but every other product (PyTorch's selective
 // checkpoints, as torchtitan sets them), or whole layers.
 enum class Recompute { none, selective, alternate, full };
-template <>
-struct Choices<Recompute> {
-  static std::vector<std::pair<std::string, Recompute>> table();
-};
 
 // Parts of a layer that are computed again; without a list attention alone.
 enum class Module { attention, norms, activation, mlp, experts, mla_up };
-template <>
-struct Choices<Module> {
-  static std::vector<std::pair<std::string, Module>> table();
-};
 
 // How the ranks of a context-parallel group bring queries and keys together.
 enum class ContextExchange { ring, all_gather, heads };
-template <>
-struct Choices<ContextExchange> {
-  static std::vector<std::pair<std::string, ContextExchange>> table();
-};
 
 // How optimizer states, gradients and weights are sharded over data-parallel ranks.
 enum class Sharding { none, zero1, zero2, zero3 };
-template <>
-struct Choices<Sharding> {
-  static std::vector<std::pair<std::string, Sharding>> table();
-};
 
 struct Plan {
   int nodes = 1;
@@ -77,24 +61,25 @@ struct Lora {
 };
 
 enum class Update { adamw, muon };
-template <>
-struct Choices<Update> {
-  static std::vector<std::pair<std::string, Update>> table();
-};
 
 enum class StatePrecision { none, fp8, bf16, fp32 };
-template <>
-struct Choices<StatePrecision> {
-  static std::vector<std::pair<std::string, StatePrecision>> table();
-};
 
 // What the optimizer keeps of each trained parameter.
 struct Optimizer {
-  Update update = Update::adamw;                   // AdamW has two moments, Muon one but for tables
-  StatePrecision master = StatePrecision::fp32;    // copy of the weight
-  StatePrecision moments = StatePrecision::fp32;   // each
+  Update update = Update::adamw;                    // AdamW has two moments, Muon one but for tables
+  StatePrecision master = StatePrecision::fp32;     // copy of the weight
+  StatePrecision moments = StatePrecision::fp32;    // each
   StatePrecision gradients = StatePrecision::fp32;  // as they are kept and exchanged
   static void describe(Description<Optimizer>& d);
+};
+
+// Who updates optimizer states that wait in the host's memory: its processors, to whom gradients go and from whom
+// weights come (Megatron-Core's HybridDeviceOptimizer); or the accelerator, to which the states come and from which
+// they go back in chunks (its chunked state offload).
+enum class OffloadUpdate { host, device };
+template <>
+struct Choices<OffloadUpdate> {
+  static std::vector<std::pair<std::string, OffloadUpdate>> table();
 };
 
 struct Training {
@@ -106,6 +91,9 @@ struct Training {
   std::optional<Optimizer> optimizer;  // absent: the release's
   int loss_chunks = 1;                 // head and loss take the tokens in so many parts
   int offload_layers = 0;              // of a stage, whose activations wait in the host's memory
+  double offload_states = 0;           // share of the optimizer's states that waits there
+  OffloadUpdate offload_update = OffloadUpdate::host;
+  bool offload_overlap = true;  // copies run beside the update of other states
   double expert_imbalance = 1;  // rows of the busiest rank's experts over the mean
   static void describe(Description<Training>& d);
 };
@@ -115,9 +103,14 @@ bool recomputes(const Training& training, Module module);
 
 // Layers of each model chunk (pp x vp of them, in the order data visits them). As the plan's layout says; else even
 // when it divides; else, when that makes chunks even, embedding, head and each next-token layer count as a layer, which
-// the first and the last chunk give up (as Megatron counts them); else the first chunks take one layer more.
+// the first and the last chunk give up (as Megatron counts them: account_for_embedding_in_pipeline_split, and the 405B
+// proxies of reference/mlperf/dgxc_llama31.csv); else the first chunks take one layer more. `further`: next-token
+// layers.
 std::vector<int> layers_of_chunks(int layers, int pp, int vp, int further = 0);
 std::vector<int> layers_of_chunks(const Architecture& network, const Plan& plan);
+// Whether it makes chunks alike, in the one way or the other.
+bool even_chunks(int layers, int chunks, int further = 0);
+int next_token_layers(const Architecture& network);
 
 // A layout names what each chunk holds, chunks separated by |: E embedding, t a layer, m next-token layers, L head and
 // loss, x*n and (..)*n repeat; or the number of layers: "Et*4|(t*4|)*14tmL", "4|4|3". Returns what is wrong with it.

@@ -4,159 +4,180 @@
 
 namespace tw {
 
-std::vector<std::pair<std::string, Loss>> Choices<Loss>::table() {
-  return {{"eager", Loss::eager}, {"fp32", Loss::fp32}, {"in_place", Loss::in_place}};
+void Software::Host::describe(Description<Host>& d) {
+  d.optional("host_per_operation", &Host::per_operation, "host time to issue one kernel");
+  d.optional("host_per_kernel", &Host::per_kernel,
+             "host time of each of the small kernels that one module issues in a row; 0: as host_per_operation");
+  d.optional("host_per_collective", &Host::per_collective, "host time to issue one collective");
+  d.optional("host_per_all_reduce", &Host::per_all_reduce,
+             "host time of a tensor-parallel all-reduce where the release gives it a form of its own; 0: as "
+             "host_per_collective");
+  d.optional("host_shard_forward", &Host::shard_forward,
+             "host time of the hooks of a layer with sharded weights in forward: gather, copies, freeing");
+  d.optional("host_shard_backward", &Host::shard_backward, "the same in backward, with the scatter");
+  d.optional("host_per_bucket", &Host::per_bucket, "host time of the hooks of a bucket of gradients");
+  d.optional("traced_gap", &Host::traced_gap,
+             "idle time of the device after every kernel where a tracer records kernels one by one; four a collective, "
+             "with its events on two streams");
+  d.optional("host_backward", &Host::backward, "host time of issuing backward work over that of forward work",
+             between(0, 10));
+  d.optional("graphs_training", &Host::graphs_training, "training steps run in CUDA graphs");
+  d.optional("graphs_evaluation", &Host::graphs_evaluation, "evaluations run in CUDA graphs");
+  d.optional("graph_parts", &Host::graph_parts,
+             "parts of a layer that run in CUDA graphs of their own in training steps; feed: MLP or experts");
 }
 
-std::vector<std::pair<std::string, GraphPart>> Choices<GraphPart>::table() {
-  return {{"attention", GraphPart::attention},
-          {"mamba", GraphPart::mamba},
-          {"router", GraphPart::router},
-          {"feed", GraphPart::feed}};
+void Software::Streams::describe(Description<Streams>& d) {
+  d.optional(
+      "dispatcher", &Streams::dispatcher,
+      "how tokens come to their experts: a copy for every expert chosen, or one for every node (inside an NVLink "
+      "domain: every rank) that holds some of them, as DeepEP and HybridEP do");
+  d.optional("dispatch_stops_host", &Streams::dispatch_stops_host,
+             "the host waits for the count of tokens that go to each expert before it issues what follows");
+  d.optional("dispatch_beside", &Streams::dispatch_beside,
+             "all-to-alls of experts run beside kernels of another micro-batch, whose other direction is joined");
+  d.optional("scatter_beside_weights", &Streams::scatter_beside_weights,
+             "the tensor-parallel scatter of an input's gradient runs beside the products of the weights' gradients");
+  d.optional("gradients_beside_backward", &Streams::gradients_beside_backward,
+             "buckets of gradients leave while backward runs; else after it");
+  d.optional("gather_beside_forward", &Streams::gather_beside_forward,
+             "weights of a sharded optimizer arrive beside the next forward; else after the update");
+  d.optional(
+      "tensors_have_owners", &Streams::tensors_have_owners,
+      "a sharded optimizer gives whole tensors to ranks: gradients are all-reduced and weights broadcast by their "
+      "owners, a message for each owner");
+  d.optional("bucket", &Streams::bucket,
+             "size of the buckets that gradients travel in, when backward runs beside them");
+  d.optional("bucket_per_rank", &Streams::bucket_per_rank,
+             "size of a bucket for each data-parallel rank, where that makes more than bucket");
+  d.optional("cp_round", &Streams::cp_round,
+             "shortest round of ring attention (context parallelism): hand-shake and skew of the neighbours");
+  d.optional("paired_hand_over", &Streams::paired_hand_over,
+             "sends and receives of a pipeline stage are one queue in the schedule's order, each waiting for its "
+             "partner; else they pass one another");
+  d.optional("fp8_gather", &Streams::fp8_gather, "tensor-parallel gathers before FP8 layers carry FP8");
+  d.optional("kernel_beside_exchange", &Streams::kernel_beside_exchange,
+             "time of kernels while an exchange runs beside them over their time alone", between(1, 10));
+  d.optional("exchange_beside_kernel", &Streams::exchange_beside_kernel,
+             "time of an exchange inside an NVLink domain while kernels run beside it over its time alone",
+             between(1, 10));
+  d.optional("sharp", &Streams::sharp, "collectives between nodes may be reduced in the switches (SHARP)");
+  d.optional("nvls", &Streams::nvls, "collectives inside a node may use NVLink multicast (NVLS)");
+  d.optional("amax_every_micro_batch", &Streams::amax_every_micro_batch,
+             "FP8 scaling synchronises the data-parallel ranks every micro-batch");
 }
 
-std::vector<std::pair<std::string, Dispatcher>> Choices<Dispatcher>::table() {
-  return {{"all_to_all", Dispatcher::all_to_all}, {"once_a_node", Dispatcher::once_a_node}};
+void Software::Kernels::describe(Description<Kernels>& d) {
+  d.optional(
+      "fused_experts", &Kernels::fused_experts,
+      "activation, casts and biases of experts are part of their grouped products; else kernels of their own, biases "
+      "expert by expert, and FP8 rows are padded");
+  d.optional("attention_speed", &Kernels::attention_speed,
+             "speed of the release's attention kernels over the fused flash attention that profiles hold", above(0));
+  d.optional("fused_attention", &Kernels::fused_attention,
+             "attention is one kernel that keeps its scores to itself; else two batched products, softmax and dropout, "
+             "whose scores go through memory and are kept for backward");
+  d.optional("fp8_attention", &Kernels::fp8_attention, "attention runs in FP8 too");
+  d.optional("recompute_stops_early", &Kernels::recompute_stops_early,
+             "full recomputation of a layer ends with the last tensor that its backward wants");
+  d.optional("fp8_attention_speedup", &Kernels::fp8_attention_speedup, "FP8 attention kernels against BF16",
+             at_least(1));
+  d.optional("fp8_backward_slowdown", &Kernels::fp8_backward_slowdown,
+             "time of FP8 matrix products in backward, which accumulate at full precision, against those in forward",
+             at_least(1));
+  d.optional("optimizer_bytes_per_parameter", &Kernels::optimizer_bytes_per_parameter,
+             "bytes the optimizer moves for each trained parameter", between(0, 200));
+  d.optional("cast_traffic", &Kernels::cast_traffic,
+             "bytes moved by FP8 cast kernels per byte of the BF16 operand of a linear layer", between(0, 20));
+  d.optional("cast_transpose", &Kernels::cast_transpose,
+             "further bytes per byte where the operand is also wanted transposed, for weight gradients",
+             between(0, 20));
+  d.optional("memory_efficiency", &Kernels::memory_efficiency,
+             "bandwidth of fused memory-bound kernels over the copy plateau", between(0.01, 1));
+  d.optional("traffic_fused", &Kernels::traffic_fused, "share of the counted traffic left after fusion and caching",
+             between(0.01, 2));
+  d.optional("eager_elementwise", &Kernels::eager_elementwise,
+             "norms, activations and additions run as kernels of their own, nothing is fused");
+  d.optional("scatter_add", &Kernels::scatter_add,
+             "eager kernels: rate of adding rows to those of their tokens, on a chip of rated_peak; 0: as the memory");
+  d.optional("scale_rows", &Kernels::scale_rows, "the same of scaling rows by the gates of their experts");
+  d.optional("rated_peak", &Kernels::rated_peak,
+             "dense BF16 peak of the chip that scatter_add and scale_rows were measured on: others go in proportion; 0: they "
+             "hold for any");
+  d.optional(
+      "scan_keys", &Kernels::scan_keys,
+      "keys of attention that take as long as a Mamba-2 scan for each token that a token meets: half a chunk, and "
+      "its states twice",
+      above(0));
+  d.optional("norm_backward_speed", &Kernels::norm_backward_speed,
+             "eager kernels: bandwidth of a norm's backward over that of its forward", between(0.01, 10));
+  d.optional("optimizer_efficiency", &Kernels::optimizer_efficiency,
+             "bandwidth of the optimizer's kernel over the copy plateau; 0: as memory_efficiency", between(0, 1));
+  d.optional("gradient_copy_passes", &Kernels::gradient_copy_passes,
+             "times that an all-reduce of gradients reads or writes them beside the exchange: bucket copies, scaling",
+             between(0, 20));
+  d.optional("gather_copy_passes", &Kernels::gather_copy_passes,
+             "times that ZeRO-3 reads or writes gathered weights (and gradients before their reduce-scatter) to copy "
+             "them",
+             between(0, 20));
+}
+
+void Software::Memory::describe(Description<Memory>& d) {
+  d.optional("gradient_bytes_per_parameter", &Memory::gradient_bytes_per_parameter,
+             "bytes exchanged between data-parallel ranks for each trained parameter", between(0, 8));
+  d.optional("optimizer_state_bytes_per_parameter", &Memory::optimizer_state_bytes_per_parameter,
+             "bytes of optimizer states for each trained parameter", between(0, 64));
+  d.optional("frozen_fp8_bytes_per_parameter", &Memory::frozen_fp8_bytes_per_parameter,
+             "bytes of a frozen weight kept in FP8: 1, or 2 where the release keeps a transposed copy of each",
+             between(1, 4));
+  d.optional("workspace", &Memory::workspace,
+             "memory beside the framework's allocator: context, library workspaces, communication buffers");
+  d.optional(
+      "communicator", &Memory::communicator,
+      "memory of each kind of group (tp, cp, pp, ep, dp) that exchanges, beside that: channels and their buffers");
+  d.optional("gathers_again", &Memory::gathers_again,
+             "with sequence parallelism inputs of products are kept as they were before their gather, which backward "
+             "repeats; else gathered");
+  d.optional("stores_fp8", &Memory::stores_fp8, "inputs of FP8 products are kept in FP8; else in BF16");
+  d.optional("fp8_activation_input", &Memory::fp8_activation_input,
+             "training in FP8 keeps the inputs of activation functions in FP8");
+  d.optional(
+      "loss", &Memory::loss,
+      "logits: eager kernels with their FP32 copies, FP32 in their place, or one kernel that leaves gradients in "
+      "the place of BF16 logits");
+  d.optional("persistent_gradients", &Memory::persistent_gradients,
+             "gradient buffers live through the whole step; else a step of one micro-batch frees them");
+  d.optional("bucket_copies", &Memory::bucket_copies,
+             "copies of the gradients that the buckets of a plain data-parallel exchange hold", between(0, 4));
+}
+
+void Software::Phases::describe(Description<Phases>& d) {
+  d.optional("step_fixed", &Phases::step_fixed, "fixed time of every step");
+  d.optional("evaluation_fixed", &Phases::evaluation_fixed, "fixed time of an evaluation");
+  d.optional("evaluation_per_batch", &Phases::evaluation_per_batch,
+             "work of the host for each evaluated batch, or call of a pipeline, beside its launches");
+  d.optional("first_step_extra", &Phases::first_step_extra, "extra time of the first step of a run");
+  d.optional("wait_after_first_step", &Phases::wait_after_first_step, "wait after the first step of a run");
+  d.optional("loader_start", &Phases::loader_start,
+             "mean time from run_start until the data loaders of one accelerator's process are ready; no second step "
+             "begins before those of all processes are");
+  d.optional("loader_start_sigma", &Phases::loader_start_sigma, "its standard deviation from process to process");
+  d.optional("wait_before_first_evaluation", &Phases::wait_before_first_evaluation,
+             "wait before the first evaluation of a run");
+  d.optional("first_evaluation_extra", &Phases::first_evaluation_extra, "extra time of the first evaluation");
+  d.optional("init", &Phases::init, "initialisation before the clock starts");
+  d.optional("init_warm_up", &Phases::init_warm_up, "the last part of it, which already runs training kernels");
+  d.optional("release", &Phases::release, "time after the run until the job lets go of its accelerators");
 }
 
 void Software::describe(Description<Software>& d) {
   d.object("software", "Costs and habits of one software release.");
   d.required("name", &Software::name, "name of the release");
-  d.optional("host_per_operation", &Software::host_per_operation, "host time to issue one kernel");
-  d.optional("host_per_kernel", &Software::host_per_kernel,
-             "host time of each of the small kernels that one module issues in a row; 0: as host_per_operation");
-  d.optional("host_per_collective", &Software::host_per_collective, "host time to issue one collective");
-  d.optional("host_per_all_reduce", &Software::host_per_all_reduce,
-             "host time of a tensor-parallel all-reduce where the release gives it a form of its own; 0: as "
-             "host_per_collective");
-  d.optional("host_shard_forward", &Software::host_shard_forward,
-             "host time of the hooks of a layer with sharded weights in forward: gather, copies, freeing");
-  d.optional("host_shard_backward", &Software::host_shard_backward, "the same in backward, with the scatter");
-  d.optional("host_per_bucket", &Software::host_per_bucket, "host time of the hooks of a bucket of gradients");
-  d.optional("traced_gap", &Software::traced_gap,
-             "idle time of the device after every kernel where a tracer records kernels one by one; four a collective, "
-             "with its events on two streams");
-  d.optional("host_backward", &Software::host_backward, "host time of issuing backward work over that of forward work",
-             between(0, 10));
-  d.optional("graphs_training", &Software::graphs_training, "training steps run in CUDA graphs");
-  d.optional("graphs_evaluation", &Software::graphs_evaluation, "evaluations run in CUDA graphs");
-  d.optional("graph_parts", &Software::graph_parts,
-             "parts of a layer that run in CUDA graphs of their own in training steps; feed: MLP or experts");
-  d.optional("dispatcher", &Software::dispatcher,
-             "how tokens come to their experts: a copy for every expert chosen, or one for every node (inside an NVLink "
-             "domain: every rank) that holds some of them, as DeepEP and HybridEP do");
-  d.optional("dispatch_stops_host", &Software::dispatch_stops_host,
-             "the host waits for the count of tokens that go to each expert before it issues what follows");
-  d.optional("dispatch_beside", &Software::dispatch_beside,
-             "all-to-alls of experts run beside kernels of another micro-batch, whose other direction is joined");
-  d.optional("fused_experts", &Software::fused_experts,
-             "activation, casts and biases of experts are part of their grouped products; else kernels of their own, biases "
-             "expert by expert, and FP8 rows are padded");
-  d.optional("scatter_beside_weights", &Software::scatter_beside_weights,
-             "the tensor-parallel scatter of an input's gradient runs beside the products of the weights' gradients");
-  d.optional("gradients_beside_backward", &Software::gradients_beside_backward,
-             "buckets of gradients leave while backward runs; else after it");
-  d.optional("gather_beside_forward", &Software::gather_beside_forward,
-             "weights of a sharded optimizer arrive beside the next forward; else after the update");
-  d.optional("tensors_have_owners", &Software::tensors_have_owners,
-             "a sharded optimizer gives whole tensors to ranks: gradients are all-reduced and weights broadcast by their "
-             "owners, a message for each owner");
-  d.optional("bucket", &Software::bucket, "size of the buckets that gradients travel in, when backward runs beside them");
-  d.optional("bucket_per_rank", &Software::bucket_per_rank,
-             "size of a bucket for each data-parallel rank, where that makes more than bucket");
-  d.optional("cp_round", &Software::cp_round,
-             "shortest round of ring attention (context parallelism): hand-shake and skew of the neighbours");
-  d.optional("attention_speed", &Software::attention_speed,
-             "speed of the release's attention kernels over the fused flash attention that profiles hold", above(0));
-  d.optional("fused_attention", &Software::fused_attention,
-             "attention is one kernel that keeps its scores to itself; else two batched products, softmax and dropout, "
-             "whose scores go through memory and are kept for backward");
-  d.optional("paired_hand_over", &Software::paired_hand_over,
-             "sends and receives of a pipeline stage are one queue in the schedule's order, each waiting for its "
-             "partner; else they pass one another");
-  d.optional("fp8_gather", &Software::fp8_gather, "tensor-parallel gathers before FP8 layers carry FP8");
-  d.optional("fp8_attention", &Software::fp8_attention, "attention runs in FP8 too");
-  d.optional("recompute_stops_early", &Software::recompute_stops_early,
-             "full recomputation of a layer ends with the last tensor that its backward wants");
-  d.optional("kernel_beside_exchange", &Software::kernel_beside_exchange,
-             "time of kernels while an exchange runs beside them over their time alone", between(1, 10));
-  d.optional("exchange_beside_kernel", &Software::exchange_beside_kernel,
-             "time of an exchange inside an NVLink domain while kernels run beside it over its time alone",
-             between(1, 10));
-  d.optional("fp8_attention_speedup", &Software::fp8_attention_speedup, "FP8 attention kernels against BF16",
-             at_least(1));
-  d.optional("fp8_backward_slowdown", &Software::fp8_backward_slowdown,
-             "time of FP8 matrix products in backward, which accumulate at full precision, against those in forward",
-             at_least(1));
-  d.optional("optimizer_bytes_per_parameter", &Software::optimizer_bytes_per_parameter,
-             "bytes the optimizer moves for each trained parameter", between(0, 200));
-  d.optional("gradient_bytes_per_parameter", &Software::gradient_bytes_per_parameter,
-             "bytes exchanged between data-parallel ranks for each trained parameter", between(0, 8));
-  d.optional("optimizer_state_bytes_per_parameter", &Software::optimizer_state_bytes_per_parameter,
-             "bytes of optimizer states for each trained parameter", between(0, 64));
-  d.optional("frozen_fp8_bytes_per_parameter", &Software::frozen_fp8_bytes_per_parameter,
-             "bytes of a frozen weight kept in FP8: 1, or 2 where the release keeps a transposed copy of each",
-             between(1, 4));
-  d.optional("workspace", &Software::workspace,
-             "memory beside the framework's allocator: context, library workspaces, communication buffers");
-  d.optional(
-      "communicator", &Software::communicator,
-      "memory of each kind of group (tp, cp, pp, ep, dp) that exchanges, beside that: channels and their buffers");
-  d.optional("sharp", &Software::sharp, "collectives between nodes may be reduced in the switches (SHARP)");
-  d.optional("nvls", &Software::nvls, "collectives inside a node may use NVLink multicast (NVLS)");
-  d.optional("cast_traffic", &Software::cast_traffic,
-             "bytes moved by FP8 cast kernels per byte of the BF16 operand of a linear layer", between(0, 20));
-  d.optional("cast_transpose", &Software::cast_transpose,
-             "further bytes per byte where the operand is also wanted transposed, for weight gradients",
-             between(0, 20));
-  d.optional("amax_every_micro_batch", &Software::amax_every_micro_batch,
-             "FP8 scaling synchronises the data-parallel ranks every micro-batch");
-  d.optional("memory_efficiency", &Software::memory_efficiency,
-             "bandwidth of fused memory-bound kernels over the copy plateau", between(0.01, 1));
-  d.optional("traffic_fused", &Software::traffic_fused, "share of the counted traffic left after fusion and caching",
-             between(0.01, 2));
-  d.optional("eager_elementwise", &Software::eager_elementwise,
-             "norms, activations and additions run as kernels of their own, nothing is fused");
-  d.optional("norm_backward_speed", &Software::norm_backward_speed,
-             "eager kernels: bandwidth of a norm's backward over that of its forward", between(0.01, 10));
-  d.optional("optimizer_efficiency", &Software::optimizer_efficiency,
-             "bandwidth of the optimizer's kernel over the copy plateau; 0: as memory_efficiency", between(0, 1));
-  d.optional("gradient_copy_passes", &Software::gradient_copy_passes,
-             "times that an all-reduce of gradients reads or writes them beside the exchange: bucket copies, scaling",
-             between(0, 20));
-  d.optional("gather_copy_passes", &Software::gather_copy_passes,
-             "times that ZeRO-3 reads or writes gathered weights (and gradients before their reduce-scatter) to copy "
-             "them",
-             between(0, 20));
-  d.optional("gathers_again", &Software::gathers_again,
-             "with sequence parallelism inputs of products are kept as they were before their gather, which backward "
-             "repeats; else gathered");
-  d.optional("stores_fp8", &Software::stores_fp8, "inputs of FP8 products are kept in FP8; else in BF16");
-  d.optional("fp8_activation_input", &Software::fp8_activation_input,
-             "training in FP8 keeps the inputs of activation functions in FP8");
-  d.optional(
-      "loss", &Software::loss,
-      "logits: eager kernels with their FP32 copies, FP32 in their place, or one kernel that leaves gradients in "
-      "the place of BF16 logits");
-  d.optional("persistent_gradients", &Software::persistent_gradients,
-             "gradient buffers live through the whole step; else a step of one micro-batch frees them");
-  d.optional("bucket_copies", &Software::bucket_copies,
-             "copies of the gradients that the buckets of a plain data-parallel exchange hold", between(0, 4));
-  d.optional("step_fixed", &Software::step_fixed, "fixed time of every step");
-  d.optional("evaluation_fixed", &Software::evaluation_fixed, "fixed time of an evaluation");
-  d.optional("evaluation_per_batch", &Software::evaluation_per_batch, "extra time of each evaluated batch");
-  d.optional("first_step_extra", &Software::first_step_extra, "extra time of the first step of a run");
-  d.optional("wait_after_first_step", &Software::wait_after_first_step, "wait after the first step of a run");
-  d.optional("loader_start", &Software::loader_start,
-             "mean time from run_start until the data loaders of one accelerator's process are ready; no second step "
-             "begins before those of all processes are");
-  d.optional("loader_start_sigma", &Software::loader_start_sigma, "its standard deviation from process to process");
-  d.optional("wait_before_first_evaluation", &Software::wait_before_first_evaluation,
-             "wait before the first evaluation of a run");
-  d.optional("first_evaluation_extra", &Software::first_evaluation_extra, "extra time of the first evaluation");
-  d.optional("init", &Software::init, "initialisation before the clock starts");
-  d.optional("init_warm_up", &Software::init_warm_up, "the last part of it, which already runs training kernels");
-  d.optional("release", &Software::release, "time after the run until the job lets go of its accelerators");
+  d.part(&Software::host);
+  d.part(&Software::streams);
+  d.part(&Software::kernels);
+  d.part(&Software::memory);
+  d.part(&Software::phases);
   d.optional("source", &Software::source, "where the numbers come from");
 }
 

@@ -19,6 +19,47 @@ bool logits(Held what) {
   return what == Held::narrow_logits || what == Held::logits;
 }
 
+// Gradients of tensors in backward; sums share one buffer.
+class GradientBuffers {
+ public:
+  GradientBuffers(Stretch& now, Stretch* later) : now_(now), later_(later) {}
+  // Of bytes that are there already.
+  int hold(double bytes, int holders, Held held) {
+    buffers_.push_back({bytes, holders, held});
+    return static_cast<int>(buffers_.size()) - 1;
+  }
+  int make(double bytes, Held held) {
+    now_.add(held, bytes);
+    return hold(bytes, 1, held);
+  }
+  void share(int buffer) { ++buffers_[static_cast<size_t>(buffer)].holders; }
+  void release(int buffer) {
+    if (buffer < 0) return;
+    Buffer& b = buffers_[static_cast<size_t>(buffer)];
+    if (--b.holders == 0) now_.add(b.held, -b.bytes);
+  }
+  // It stays for the gradients of weights that are put off.
+  void wait(int buffer) {
+    Buffer& b = buffers_[static_cast<size_t>(buffer)];
+    if (std::exchange(b.waits, true)) return;
+    ++b.holders, waiting_ += b.bytes;
+    later_->add(Held::activations, -b.bytes);
+  }
+  double waiting() const { return waiting_; }
+
+ private:
+  struct Buffer {
+    double bytes = 0;
+    int holders = 0;
+    Held held = Held::temporaries;
+    bool waits = false;
+  };
+  Stretch& now_;
+  Stretch* later_;
+  std::vector<Buffer> buffers_;
+  double waiting_ = 0;
+};
+
 }  // namespace
 
 void Stretch::add(Held what, double bytes) {
@@ -92,49 +133,24 @@ Stretch Tape::backward(Weights weights, Stretch* later) const {
   std::vector<bool> made(tensors_.size(), false);  // by recomputation
   for (size_t t = 0; t < tensors_.size(); ++t)
     if (tensors_[t].saved && !stays(static_cast<int>(t))) made[t] = true, s.add(Held::temporaries, tensors_[t].bytes);
-  // Gradients of tensors; sums share one buffer.
-  struct Buffer {
-    double bytes = 0;
-    int holders = 0;
-    Held held = Held::temporaries;
-    bool waits = false;
-  };
   const auto held_of = [&](int t) {  // of its gradient
     const Held held = tensors_[static_cast<size_t>(t)].held;
     return logits(held) ? held : Held::temporaries;
   };
+  GradientBuffers buffers(s, later);
+  const auto fresh = [&](int t) { return buffers.make(bytes(t), held_of(t)); };
   // The output's gradient takes the place of the output itself, where that is logits.
-  std::vector<Buffer> buffers = {{bytes(output_), 1, held_of(output_)}};
   std::vector<int> gradient(tensors_.size(), -1);
-  gradient[static_cast<size_t>(output_)] = 0;
-  const auto release = [&](int buffer) {
-    if (buffer < 0) return;
-    Buffer& b = buffers[static_cast<size_t>(buffer)];
-    if (--b.holders == 0) s.add(b.held, -b.bytes);
-  };
-  const auto fresh = [&](int t) {
-    s.add(held_of(t), bytes(t));
-    buffers.push_back({bytes(t), 1, held_of(t)});
-    return static_cast<int>(buffers.size()) - 1;
-  };
-  double waiting = 0;
-  const auto wait = [&](int buffer) {
-    Buffer& b = buffers[static_cast<size_t>(buffer)];
-    if (std::exchange(b.waits, true)) return;
-    ++b.holders, waiting += b.bytes;
-    later->add(Held::activations, -b.bytes);
-  };
+  gradient[static_cast<size_t>(output_)] = buffers.hold(bytes(output_), 1, held_of(output_));
   for (auto op = ops_.rbegin(); op != ops_.rend(); ++op) {
     const bool put_off = later != nullptr && op->weight_gradient > 0;
     if (op->joins) {
       double whole = 0;
       for (const int t : op->out) whole += bytes(t);
       s.touch(Held::temporaries, whole);
-      if (put_off)
-        s.add(Held::temporaries, whole), buffers.push_back({whole, 0, Held::temporaries}),
-            wait(static_cast<int>(buffers.size()) - 1);
+      if (put_off) s.add(Held::temporaries, whole), buffers.wait(buffers.hold(whole, 0, Held::temporaries));
     } else if (put_off) {
-      wait(gradient[static_cast<size_t>(op->out.front())]);
+      buffers.wait(gradient[static_cast<size_t>(op->out.front())]);
     }
     const bool lives = op->weight_gradient > 0 && weights != Weights::in_place;
     const Held where = weights == Weights::stay ? Held::gradients : Held::temporaries;
@@ -146,12 +162,12 @@ Stretch Tape::backward(Weights weights, Stretch* later) const {
       int& g = gradient[static_cast<size_t>(t)];
       const int from = gradient[static_cast<size_t>(op->out.front())];
       int mine = op->passes && from >= 0 ? from : fresh(t);
-      if (op->passes && from >= 0) ++buffers[static_cast<size_t>(from)].holders;
+      if (op->passes && from >= 0) buffers.share(from);
       if (g >= 0) {
         const int sum = copies_ ? fresh(t) : mine;
-        if (copies_) release(mine);
+        if (copies_) buffers.release(mine);
         mine = sum;
-        release(g);
+        buffers.release(g);
       }
       g = mine;
     }
@@ -161,7 +177,8 @@ Stretch Tape::backward(Weights weights, Stretch* later) const {
       if (--users[static_cast<size_t>(t)] == 0)
         (later != nullptr && of_products[static_cast<size_t>(t)] ? *later : s)
             .add(made[static_cast<size_t>(t)] ? Held::temporaries : tensors_[static_cast<size_t>(t)].held, -bytes(t));
-    for (const int t : op->out) release(gradient[static_cast<size_t>(t)]), gradient[static_cast<size_t>(t)] = -1;
+    for (const int t : op->out)
+      buffers.release(gradient[static_cast<size_t>(t)]), gradient[static_cast<size_t>(t)] = -1;
   }
   // Kept by rule though no gradient wants them.
   for (size_t t = 0; t < tensors_.size(); ++t)
@@ -169,7 +186,7 @@ Stretch Tape::backward(Weights weights, Stretch* later) const {
   // An input that nothing saves was kept for recomputation.
   if (input_ >= 0 && !tensors_[static_cast<size_t>(input_)].saved)
     s.add(tensors_[static_cast<size_t>(input_)].held, -bytes(input_));
-  s.add(Held::temporaries, -waiting), s.add(Held::activations, waiting);
+  s.add(Held::temporaries, -buffers.waiting()), s.add(Held::activations, buffers.waiting());
   return s;
 }
 

@@ -65,3 +65,46 @@ TEST_CASE("a collective, a kind of fabric and a format of another tool are known
       CHECK(files[room + "/" + name].size() == 2);
     }
 }
+
+namespace {
+
+size_t indentation(const std::string& line) {
+  return std::min(line.find_first_not_of(' '), line.size());
+}
+
+// Lines of the longest function or block at the columns where functions of a file and of its classes stand, and where
+// it begins; what clang-format has laid out ends with a brace of its own.
+std::pair<size_t, size_t> longest_function(const std::vector<std::string>& lines) {
+  std::pair<size_t, size_t> longest{0, 0};
+  for (size_t end = 1; end < lines.size(); ++end) {
+    const size_t column = indentation(lines[end]);
+    if (column > 2 || lines[end].substr(column) != "}") continue;
+    size_t begin = end;
+    const auto opens = [&](const std::string& line) {
+      const std::string text = line.substr(indentation(line));
+      return !text.empty() && indentation(line) <= column && text.front() != '}' && text.front() != '#' &&
+             text.rfind("//", 0) != 0 && text.back() != ':';
+    };
+    do --begin;
+    while (begin > 0 && !opens(lines[begin]));
+    if (end - begin + 1 > longest.first) longest = {end - begin + 1, begin + 1};
+  }
+  return longest;
+}
+
+}  // namespace
+
+TEST_CASE("no file is longer than 400 lines, and no function longer than 80") {
+  // Functions that are longer still, to be taken apart: the list may only shrink.
+  const std::set<std::string> longer{"simulate.cpp", "power_run.cpp", "delivery.cpp", "failure.cpp"};
+  for (const auto& entry : fs::recursive_directory_iterator(fs::path(source_folder()) / "sim")) {
+    if (!entry.is_regular_file()) continue;
+    std::ifstream in(entry.path());
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    const auto [length, begin] = longest_function(lines);
+    CAPTURE(entry.path().string(), begin, length);
+    CHECK(lines.size() <= 400);
+    if (longer.count(entry.path().filename().string()) == 0) CHECK(length <= 80);
+  }
+}

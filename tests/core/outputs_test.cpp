@@ -91,7 +91,7 @@ std::string paths_of(const std::vector<OutputKey>& keys) {
 TEST_CASE("a described output is written in the order of its description, null where it does not apply") {
   CHECK(described_json(estate()).dump() ==
         R"({"name":"Hill","owner":null,"seed":18446744073709551615,"land":{"area":1200,"fields":2},"fenced":false,)"
-        R"("weather":1,"lamp":60.5,"rain":null,"corner":null,)"
+        R"("weather":"wet","lamp":60.5,"rain":null,"corner":null,)"
         R"("fields":[{"crop":"rye","yield_kg":1.5},{"crop":"oats","yield_kg":null}],)"
         R"("stock":{"cows":12.0,"geese":null},"frost":{"mean":3.5,"days":4},"heat":null,)"
         R"("best":{"crop":"rye","yield_kg":1.5}})");

@@ -4,8 +4,6 @@
 
 #include "core/error.hpp"
 #include "paths.hpp"
-#include "power/bus.hpp"
-#include "power/failure.hpp"
 #include "reference_cluster.hpp"
 
 namespace {
@@ -99,100 +97,6 @@ TEST_CASE("a stage without redundancy has its headroom and is not short") {
   CHECK(d.stages[4].stage == "PDU");
   CHECK(d.stages[4].spare_headroom_w == d.stages[4].headroom_w);
   CHECK(d.stages[4].redundant);
-}
-
-TEST_CASE("a shelf that fails and is not missed: its hand integral") {
-  const Cluster cluster = test::reference_cluster();
-  PowerFailure failure;
-  failure.part = FailedPart::shelf;
-  failure.at = seconds(2.5);
-  const FailureOutcome outcome = fail_power(cluster, busy(2, 10), failure);
-  CHECK_FALSE(outcome.overload);
-  const PowerRun run = integrate_power(cluster, outcome.timeline, outcome.options);
-  CHECK(run.nodes_dc_j == Approx(2 * kBusy_w * 10).epsilon(1e-9));
-  CHECK(run.rectifier_loss_j == Approx(16.2125 * (8 * 2.5 + 4 * 7.5) + 0.00798 * 2 * kBusy_w * 10).epsilon(1e-9));
-  CHECK(integrate_delivery(cluster, run).grid_j == Approx(run.nodes_ac_j).epsilon(1e-9));
-}
-
-TEST_CASE("a shelf that is missed: its bus trips or sheds") {
-  Cluster cluster = test::reference_cluster();
-  cluster.power_delivery.rectifier.rating = watts(3000);  // one shelf carries 12 kW, the bus asks for 14.2
-  PowerFailure failure;
-  failure.part = FailedPart::shelf;
-  failure.at = seconds(2.5);
-  failure.policy = OverloadPolicy::trip;
-  const FailureOutcome dark = fail_power(cluster, busy(4, 10), failure);
-  CHECK(dark.tripped);
-  CHECK(dark.nodes_off == std::vector<int>{0, 1});
-  CHECK(dark.lost_s == Approx(2.5));
-  const PowerRun stopped = integrate_power(cluster, dark.timeline, dark.options);
-  CHECK(stopped.nodes_dc_j == Approx(4 * kBusy_w * 2.5).epsilon(1e-9));
-
-  failure.policy = OverloadPolicy::shed;
-  const FailureOutcome shed = fail_power(cluster, busy(4, 10), failure);
-  CHECK(shed.overload);
-  CHECK_FALSE(shed.tripped);
-  CHECK(shed.nodes_capped == std::vector<int>{0, 1});
-  CHECK(shed.slowdown > 1);
-  CHECK(shed.timeline.run_end_s == Approx(2.5 + 7.5 * shed.slowdown).epsilon(1e-9));
-  const PowerRun held = integrate_power(cluster, shed.timeline, shed.options);
-  CHECK(held.buses[0].dc->at(5) == Approx(12000).epsilon(1e-9));
-  const double tail_s = shed.timeline.run_end_s - 2.5;
-  CHECK(held.buses[0].dc_j == Approx(2 * kBusy_w * 2.5 + 12000 * tail_s).epsilon(1e-9));
-  CHECK(held.buses[1].dc_j < 2 * kBusy_w * shed.timeline.run_end_s);  // waits for the capped ones
-}
-
-TEST_CASE("an outage of the feed: batteries carry their buses and take back what they gave, or the job stops") {
-  Cluster cluster = with_upstream();
-  PowerFailure failure;
-  failure.part = FailedPart::feed;
-  failure.at = seconds(4);
-  failure.lasts = seconds(2);
-  const FailureOutcome none = fail_power(cluster, busy(4, 600), failure);
-  CHECK(none.tripped);
-  CHECK(none.overload_at_s == 4);
-  BatteryProfile& battery = cluster.power_delivery.battery.emplace();
-  battery.capacity = joules(100e3);
-  battery.power = watts(20e3);
-  battery.discharge_efficiency = 0.9;
-  battery.charge_efficiency = 0.8;
-  battery.recharge = watts(500);
-  const FailureOutcome carried = fail_power(cluster, busy(4, 600), failure);
-  CHECK_FALSE(carried.overload);
-  const PowerRun run = integrate_power(cluster, carried.timeline, carried.options);
-  const double bus_w = 2 * kBusy_w, given_j = bus_w * 2;
-  CHECK(run.battery_j == Approx(2 * (given_j / 0.9 / 0.8 - given_j)).epsilon(1e-9));
-  CHECK(run.rectifier_loss_j == Approx(2 * (129.7 * 598 + 0.00798 * (bus_w * 598 + given_j / 0.72))).epsilon(1e-9));
-  CHECK(run.nodes_ac_j == Approx(run.nodes_dc_j + run.battery_j + run.rectifier_loss_j).epsilon(1e-12));
-  const DeliveryRun d = integrate_delivery(cluster, run);
-  CHECK(d.battery_j == Approx(run.battery_j).epsilon(1e-9));
-  CHECK(d.grid_j == Approx(d.nodes_j + d.loss_j + d.battery_j).epsilon(1e-9));
-  failure.lasts = seconds(60);
-  const FailureOutcome dark = fail_power(cluster, busy(4, 600), failure);
-  CHECK(dark.tripped);
-  CHECK(dark.overload_at_s == Approx(4 + 100e3 * 0.9 / bus_w).epsilon(1e-9));
-  CHECK(integrate_power(cluster, dark.timeline, dark.options).nodes_dc_j ==
-        Approx(2 * bus_w * dark.overload_at_s).epsilon(1e-9));
-}
-
-TEST_CASE("a failed stage without redundancy takes its nodes with it") {
-  const Cluster cluster = with_upstream();
-  PowerFailure failure;
-  failure.part = FailedPart::stage;
-  failure.stage = "PDU";
-  failure.unit = 1;
-  failure.at = seconds(4);
-  const FailureOutcome dark = fail_power(cluster, busy(8, 10), failure);
-  CHECK(dark.tripped);
-  CHECK(dark.nodes_off == std::vector<int>{6, 7});
-  failure.stage = "UPS";
-  failure.unit = 0;
-  CHECK_FALSE(fail_power(cluster, busy(8, 10), failure).tripped);  // n+1
-  failure.stage = "generator";
-  CHECK_THROWS_AS(fail_power(cluster, busy(8, 10), failure), InputError);
-  failure = {};
-  failure.unit = 30;
-  CHECK_THROWS_AS(fail_power(cluster, busy(8, 10), failure), InputError);
 }
 
 TEST_CASE("shipped stages load and lose what their data sheets say") {

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "traces.hpp"
 #include "reference_cluster.hpp"
 
 using namespace tw;
@@ -11,21 +12,12 @@ TEST_CASE("a meter is late, polled and rounded") {
   power.begin(0);
   power.append(10, 1000.4);
   power.append(20, 500);
-  const Readings r = sample(Meter{2, 0.7, 0, 1}, power, 0, 12);
+  const Readings r = sample(Meter{2, 0.7, 1}, power, 0, 12);
   REQUIRE(r.watts.size() == 7);
   CHECK(r.watts[0] == 100);  // still what was before
   CHECK(r.watts[1] == 1000);
   CHECK(r.watts[5] == 1000);  // at 10 s: power of 9.3 s
   CHECK(r.watts[6] == 500);
-}
-
-TEST_CASE("settling follows the exponential") {
-  PiecewiseWatts power(0);
-  power.begin(0);
-  power.append(100, 1000);
-  const Readings r = sample(Meter{1, 0, 2, 0}, power, 0, 10);
-  for (size_t k = 0; k < r.watts.size(); ++k)
-    CHECK(r.watts[k] == Approx(1000 * (1 - std::exp(-static_cast<double>(k) / 2))).margin(1e-9));
 }
 
 TEST_CASE("integrals of piecewise power are exact and sums agree") {
@@ -50,15 +42,10 @@ TEST_CASE("simulated traces follow the measured ones event by event") {
   test::LoraTimes t;  // 8 nodes
   const Timeline line = test::lora_timeline(t);
   const PowerRun run = integrate_power(cluster, line);
-  const MeasuredTrace trace = MeasuredTrace::load(test::reference_file("smc_v4.0/traces/8n_llama2_70b_lora_dc.csv"));
-  const std::vector<double> events =
-      logged_events(test::reference_file("smc_v4.0/traces/8n_llama2_70b_lora_events.csv"));
-  const double r = aligned_correlation(
-      trace, events, timeline_events(line), [&](double s) { return run.group_dc[0].at(s); }, dc_meter);
-  CHECK(r >= 0.87);
+  const std::string stem = test::reference_file("smc_v4.0/traces/8n_llama2_70b_lora");
+  CHECK(test::trace_correlation(stem, line, [&](double s) { return run.group_dc[0].at(s); }) >= 0.87);
   // A flat line follows nothing.
-  CHECK(aligned_correlation(
-            trace, events, timeline_events(line), [](double) { return 5000.0; }, dc_meter) == 0);
+  CHECK(test::trace_correlation(stem, line, [](double) { return 5000.0; }) == 0);
 }
 
 TEST_CASE("quantiles over nodes enclose the mean when nodes differ") {

@@ -59,7 +59,7 @@ TEST_CASE("eager SwiGLU moves five tensors forward, as the laboratory's bytes sa
   Lab lab;
   const auto eager = layer_operations(lab.network, lab.training, lab.plan, lab.software);
   CHECK(bytes_of(eager.forward, "SwiGLU") == Approx(5 * 2.0 * 4096 * 14336));
-  lab.software.eager_elementwise = false;
+  lab.software.kernels.eager_elementwise = false;
   const auto fused = layer_operations(lab.network, lab.training, lab.plan, lab.software);
   CHECK(bytes_of(fused.forward, "SwiGLU") == Approx(3 * 2.0 * 4096 * 14336));
 }
@@ -75,8 +75,8 @@ TEST_CASE("later micro-batches add their gradients to the first one's") {
 
 TEST_CASE("ZeRO-3 gathers the next layer's weights while one computes") {
   Lab lab;
-  lab.software.kernel_beside_exchange = lab.software.exchange_beside_kernel = 1;
-  lab.software.gather_copy_passes = lab.software.gradient_copy_passes = 0;
+  lab.software.streams.kernel_beside_exchange = lab.software.streams.exchange_beside_kernel = 1;
+  lab.software.kernels.gather_copy_passes = lab.software.kernels.gradient_copy_passes = 0;
   const PassCost plain = lab.chunks(0, 0).front();
   CHECK(plain.forward.dp_s == 0);
   const double layers = lab.network.layers, layer_s = plain.forward.device_s() / layers;
@@ -90,7 +90,7 @@ TEST_CASE("ZeRO-3 gathers the next layer's weights while one computes") {
   const PassCost scatters = lab.chunks(short_s, short_s).front();
   CHECK(scatters.backward.device_s() == Approx(back_s + 2 * short_s).epsilon(1e-9));
   // The hooks of sharded layers cost their host time.
-  CHECK(scatters.forward.host_s > plain.forward.host_s + layers * lab.software.host_shard_forward.value() * 0.99);
+  CHECK(scatters.forward.host_s > plain.forward.host_s + layers * lab.software.host.shard_forward.value() * 0.99);
   // Sharding the optimizer divides its work.
   const double whole = [&] {
     Lab none;
@@ -144,14 +144,14 @@ TEST_CASE("eager rotary positions go through FP32, and keys and values are copie
   const double tokens = 4096;
   CHECK(bytes_of(eager.forward, "rotary") == 20 * tokens * (4096 + 1024));
   CHECK(bytes_of(eager.forward, "heads of keys and values") == 4 * tokens * (4096 + 1024));
-  lab.software.eager_elementwise = false;
+  lab.software.kernels.eager_elementwise = false;
   CHECK(bytes_of(layer_operations(lab.network, lab.training, lab.plan, lab.software).forward, "rotary") ==
         4 * tokens * (4096 + 1024));
 }
 
 TEST_CASE("attention in parts: every score goes through memory, and four rows of heads share a softmax") {
   Lab lab;
-  lab.software.fused_attention = false;
+  lab.software.kernels.fused_attention = false;
   const double scores = 32 * 4096.0 * 4096;
   const auto parts = layer_operations(lab.network, lab.training, lab.plan, lab.software);
   CHECK(bytes_of(parts.forward, "softmax") == 4 * scores);
@@ -176,7 +176,7 @@ TEST_CASE("a traced kernel is followed by a gap") {
   Lab lab;
   lab.plan.dp = lab.plan.gbs = 1;
   const PassCost plain = lab.chunks(0, 0).front();
-  lab.software.traced_gap = seconds(1e-3);
+  lab.software.host.traced_gap = seconds(1e-3);
   const PassCost traced = lab.chunks(0, 0).front();
   CHECK(traced.forward.device_s() - plain.forward.device_s() == Approx(plain.forward.launches * 1e-3).epsilon(0.02));
 }

@@ -125,7 +125,7 @@ TEST_CASE("what the engine carries is what the operations send, by class of link
       if (none) add(network::Operation::all_reduce, same, gradients, size);
       if (zero1) {
         add(network::Operation::reduce_scatter, same, gradients, size);
-        add(network::Operation::all_gather, same, gradients * 2 / s.software.gradient_bytes_per_parameter, size);
+        add(network::Operation::all_gather, same, gradients * 2 / s.software.memory.gradient_bytes_per_parameter, size);
       }
       if (pp == 1) continue;
       const double hand_over = plan.hand_over_bytes;

@@ -98,7 +98,7 @@ TEST_CASE("plans: an estimate is near what is simulated") {
   const LoadedScenario s = loaded(kLlama, set);
   const StepInputs in = run_inputs(s.scenario).step;
   const Fabric fabric = build_fabric(s.scenario.cluster);
-  const StepEstimate e = estimate_step(in, fabric, place(fabric, s.scenario.placement, 8));
+  const StepEstimate e = PlanEstimator(fabric, s.scenario.placement)(in);
   const Result r = result(s);
   CHECK(*r.step.time_s == Approx(e.step_s).epsilon(0.05));
   REQUIRE(r.power.train);
@@ -165,6 +165,10 @@ TEST_CASE("plans: stages that layers do not divide into are searched, unless few
   CHECK(virtual_stages(61, 8, false) == List{1, 2, 3, 4, 5, 6, 7});
   CHECK(virtual_stages(80, 16, true) == List{1, 2, 3, 4, 5});
   CHECK(virtual_stages(6, 1, false) == List{1});
+  // With a next-token layer 61 + 3 places over 16 or 32 chunks, as DeepSeek-V3 is cut.
+  CHECK(virtual_stages(61, 8, false, 1) == List{1, 2, 4});
+  CHECK(layers_of_chunks(61, 8, 2, 1) == List{3, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 2});
+  CHECK_FALSE(stages_too_uneven(61, 32, 1));
   CHECK_FALSE(stages_too_uneven(61, 8));
   CHECK(stages_too_uneven(80, 64));  // 2 layers at most, as with 40 stages
   CHECK(stages_too_uneven(4, 8));

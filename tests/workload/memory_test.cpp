@@ -44,7 +44,7 @@ struct LabStep {
     plan.reshard = table.text(row, "option") != "no reshard";
     if (kind == "FSDP2" && network.vocabulary > 0) {
       // FP32 weights and moments: beside the two bytes of a weight ten more.
-      software.optimizer_state_bytes_per_parameter = 10, software.gradient_bytes_per_parameter = 4;
+      software.memory.optimizer_state_bytes_per_parameter = 10, software.memory.gradient_bytes_per_parameter = 4;
     }
   }
   StageMemory memory() const {
@@ -106,7 +106,7 @@ TEST_CASE("a backward pass in halves ends where a whole one does, and keeps what
   const CsvTable table = CsvTable::load("reference/gpu_lab_6/steps.csv");
   LabStep lab(table, row_of(table, "m6-01"));
   for (const bool eager : {true, false}) {
-    lab.software.eager_elementwise = eager;
+    lab.software.kernels.eager_elementwise = eager;
     const Tape tape = layer_tape(lab.work());
     const Stretch forward = tape.forward(), whole = tape.backward(Tape::Weights::stay);
     Stretch later;
@@ -149,13 +149,14 @@ TEST_CASE("stretches join as the moments of a step do") {
 TEST_CASE("optimizers: bytes of states, gradients and traffic") {
   Training t;
   Software s;
-  CHECK(with_optimizer(s, t).optimizer_state_bytes_per_parameter == s.optimizer_state_bytes_per_parameter);
+  CHECK(with_optimizer(s, t).memory.optimizer_state_bytes_per_parameter ==
+        s.memory.optimizer_state_bytes_per_parameter);
   t.optimizer = Optimizer{};
-  CHECK(with_optimizer(s, t).optimizer_state_bytes_per_parameter == 12);
-  CHECK(with_optimizer(s, t).optimizer_bytes_per_parameter == 30);
+  CHECK(with_optimizer(s, t).memory.optimizer_state_bytes_per_parameter == 12);
+  CHECK(with_optimizer(s, t).kernels.optimizer_bytes_per_parameter == 30);
   t.optimizer->moments = StatePrecision::bf16, t.optimizer->gradients = StatePrecision::bf16;
-  CHECK(with_optimizer(s, t).optimizer_state_bytes_per_parameter == 8);
-  CHECK(with_optimizer(s, t).gradient_bytes_per_parameter == 2);
+  CHECK(with_optimizer(s, t).memory.optimizer_state_bytes_per_parameter == 8);
+  CHECK(with_optimizer(s, t).memory.gradient_bytes_per_parameter == 2);
   t.optimizer->update = Update::muon;
   const Software muon = with_optimizer(s, t);
   ParameterGroup matrix, table;
@@ -190,9 +191,9 @@ TEST_CASE("loss: chunks of tokens, and gradients in the place of logits") {
   const auto logits = [&] { return memory_of_stages(n, t, p, s, {32}, {StageWork{}}).front().logits; };
   const double count = 8192.0 * 128256;
   CHECK(logits() == Approx(6 * count));
-  s.loss = Loss::in_place;
+  s.memory.loss = Loss::in_place;
   CHECK(logits() == Approx(2 * count));
-  s.loss = Loss::eager;
+  s.memory.loss = Loss::eager;
   CHECK(logits() == Approx(12 * count));
   t.loss_chunks = 8;
   CHECK(logits() == Approx(12 * count / 8));

@@ -72,7 +72,7 @@ TEST_CASE("random plans: weights, gradients and states over all GPUs are bytes x
   Draw draw(1);
   for (int i = 0; i < kPlans; ++i) {
     Case c = draw.plan();
-    c.software.persistent_gradients = true;
+    c.software.memory.persistent_gradients = true;
     const auto groups = c.groups();
     double once = 0, states = 0, weights = 0, gradients = 0;
     for (const ParameterGroup& g : groups) {
@@ -97,8 +97,8 @@ TEST_CASE("random plans: weights, gradients and states over all GPUs are bytes x
     for (const StageMemory& m : c.memory())
       optimizer_bytes += m.optimizer * c.ranks(), weight_bytes += m.weights * c.ranks(),
           gradient_bytes += m.gradients * c.ranks();
-    REQUIRE(optimizer_bytes == Approx(states * c.software.optimizer_state_bytes_per_parameter).epsilon(1e-12));
-    REQUIRE(gradient_bytes == Approx(gradients * c.software.gradient_bytes_per_parameter).epsilon(1e-12));
+    REQUIRE(optimizer_bytes == Approx(states * c.software.memory.optimizer_state_bytes_per_parameter).epsilon(1e-12));
+    REQUIRE(gradient_bytes == Approx(gradients * c.software.memory.gradient_bytes_per_parameter).epsilon(1e-12));
     REQUIRE(weight_bytes == Approx(weights).epsilon(1e-12));
   }
 }

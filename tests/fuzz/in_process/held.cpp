@@ -95,6 +95,7 @@ Wrong broken_answer(int code, const std::string& out, const std::string& err) {
   if (code != 0 && code != 2 && code != 3 && code != 4) return {{fmt::format("exit code {}", code), tail}};
   if (code != 0 && err.find_first_not_of(" \n") == std::string::npos)
     return {{fmt::format("exit code {} without a word", code), ""}};
+  if (err.find("CPU time limit exceeded") != std::string::npos) return {{"no answer in time", "in a child"}};
   for (const char* word : {"by signal", "bad_alloc", "std::", "Assertion", "internal error", "vector::", "basic_string",
                            "[json.exception"})
     if (err.find(word) != std::string::npos) return {{fmt::format("\"{}\" in a message", word), tail}};

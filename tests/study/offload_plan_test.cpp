@@ -1,0 +1,56 @@
+// What waits in the host's memory, as plans and results see it.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+
+#include "simulated.hpp"
+#include "study/plan_search.hpp"
+
+using namespace tw;
+
+namespace {
+
+Outcome outcome(const std::vector<std::string>& set) {
+  return simulate_all({loaded(kLlama, set)}, {}, 1, 600, {}).front();
+}
+
+std::string fault(const std::string& scenario, const std::vector<std::string>& set) {
+  Faults faults;
+  load_scenario(scenario, set, faults);
+  return faults.empty() ? "" : faults.list().front().text();
+}
+
+}  // namespace
+
+TEST_CASE("states in the host's memory free the GPU's, lengthen the step, and are told by node") {
+  const Result here = outcome({}).result, away = outcome({"/training/offload_states=1"}).result;
+  CHECK_FALSE(here.memory.host_bytes);
+  CHECK(*here.memory.host_capacity_bytes == 2e12);
+  CHECK(away.memory.parts_bytes.at("optimizer") == 0);
+  CHECK(*away.step.time_s > *here.step.time_s);
+  // 12 bytes of states and a pinned gradient in FP32 for each parameter.
+  CHECK(*away.memory.host_bytes == Approx(8 * here.memory.parts_bytes.at("optimizer") * 16 / 12));
+}
+
+TEST_CASE("a node without the host memory that a plan asks for refuses it") {
+  const Outcome small = outcome({"/training/offload_states=1", "/cluster/node/host_memory/capacity=\"10 GB\""});
+  CHECK(small.exit_code == 3);
+  CHECK_THAT(small.result.error, Catch::Contains("out of host memory") && Catch::Contains("of 9 GiB on each node"));
+  CHECK_THAT(fault(kLlama, {"/training/offload_states=1", "/cluster/node/host_memory/capacity=\"0 B\""}),
+             Catch::Contains("/training/offload_states") && Catch::Contains("is not known"));
+  CHECK_THAT(fault(kLlama, {"/training/offload_states=1", R"(/training/optimizer={"update": "muon"})"}),
+             Catch::Contains("AdamW"));
+}
+
+TEST_CASE("plans: shares of states in the host's memory are searched, and make room") {
+  PlanSearchOptions o;
+  o.objectives = {PlanObjective::time};
+  o.space.sharding = {Sharding::none};
+  o.most_simulated = 4;
+  const std::vector<std::string> set{"/plan/sharding=none", "/training/offload_states=1"};
+  o.space.offload_states = {0, 1};
+  const PlanSearch s = search_plans(loaded(kLlama, set), set, o);
+  CHECK(std::any_of(s.answers.begin(), s.answers.end(), [](const auto& a) { return a.candidate.offload_states == 1; }));
+  for (const PlanAnswer& a : s.answers)
+    if (a.candidate.offload_states == 1) CHECK(a.result.memory.host_bytes);
+}

@@ -1,0 +1,86 @@
+// Simulated power beside a measured trace, event by event.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "core/csv.hpp"
+#include "power/meter.hpp"
+
+namespace tw::test {
+
+// Events that measured and simulated logs share: run_start, then begin and end of every evaluation, run_stop.
+inline std::vector<double> logged_events(const std::string& csv_file) {
+  const CsvTable table = CsvTable::load(csv_file);
+  std::vector<double> events;
+  for (size_t row = 0; row < table.rows(); ++row)
+    for (const char* name : {"run_start", "eval_start", "eval_stop", "run_stop"})
+      if (table.text(row, "event") == name) events.push_back(table.value(row, "time_s"));
+  return events;
+}
+
+inline std::vector<double> timeline_events(const Timeline& timeline) {
+  std::vector<double> events{timeline.run_begin_s};
+  for (const NodeGroup& group : timeline.groups) {
+    for (const Phase& phase : group.phases) {
+      if (phase.kind != PhaseKind::evaluation) continue;
+      // An evaluation may come as several phases that touch.
+      if (events.size() > 1 && events.back() == phase.begin_s)
+        events.back() = phase.end_s;
+      else
+        events.insert(events.end(), {phase.begin_s, phase.end_s});
+    }
+    if (events.size() > 1) break;
+  }
+  events.push_back(timeline.run_end_s);
+  return events;
+}
+
+inline double correlation(const std::vector<double>& a, const std::vector<double>& b) {
+  const auto mean = [](const std::vector<double>& v) {
+    double sum = 0;
+    for (const double x : v) sum += x;
+    return sum / static_cast<double>(v.size());
+  };
+  const double mean_a = mean(a), mean_b = mean(b);
+  double aa = 0, bb = 0, ab = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    aa += (a[i] - mean_a) * (a[i] - mean_a);
+    bb += (b[i] - mean_b) * (b[i] - mean_b);
+    ab += (a[i] - mean_a) * (b[i] - mean_b);
+  }
+  return aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : 0;
+}
+
+// Pearson correlation of what meters at the nodes read inside a run (STEM_dc.csv, its events in STEM_events.csv), mean
+// over the nodes, with simulated watts at the same place between events: time is stretched so that each logged event
+// falls on its simulated counterpart.
+inline double trace_correlation(const std::string& stem, const Timeline& timeline,
+                                const std::function<double(double)>& simulated_w) {
+  const std::vector<double> logged = logged_events(stem + "_events.csv"), simulated = timeline_events(timeline);
+  if (logged.size() != simulated.size() || logged.size() < 2) throw std::runtime_error(stem + ": events do not match");
+  const CsvTable trace = CsvTable::load(stem + "_dc.csv");
+  std::vector<double> measured_w, there_w;
+  for (size_t row = 0; row < trace.rows(); ++row) {
+    const double t = trace.value(row, "time_s");
+    double sum = 0, count = 0;
+    for (const std::string& column : trace.columns())
+      if (column.rfind("node_", 0) == 0)
+        if (const auto w = trace.number(row, column)) sum += *w, ++count;
+    if (count == 0 || t < logged.front() || t > logged.back()) continue;
+    // The meter's lag is in seconds of the reading, so the place between events is that of the power it shows.
+    const double seen_s = std::max(logged.front(), t - dc_meter.lag_s);
+    const auto k = static_cast<size_t>(std::upper_bound(logged.begin() + 1, logged.end() - 1, seen_s) - logged.begin());
+    const double length_s = logged[k] - logged[k - 1];
+    const double place = length_s > 0 ? (seen_s - logged[k - 1]) / length_s : 0;
+    measured_w.push_back(sum / count);
+    there_w.push_back(std::round(simulated_w(simulated[k - 1] + place * (simulated[k] - simulated[k - 1]))));
+  }
+  return correlation(measured_w, there_w);
+}
+
+}  // namespace tw::test

@@ -36,14 +36,26 @@ constexpr Chip kChips[] = {
 struct Gpu {
   size_t line = 0;
   int sm = 0, links = 0;
+  int place = -1;       // of `bridges`
+  double host_Bps = 0;  // of its own PCIe link; 0: not given
 };
 struct Net {
   size_t line = 0;
   double bandwidth_Bps = 0;
+  int place = -1;
+};
+// A PCIe switch, or the root port of a device that hangs below none.
+struct Bridge {
+  std::string busid;
+  int above = -1, cpu = 0;
+  double bandwidth_Bps = 0;  // 0: not given
 };
 struct Found {
   std::vector<Gpu> gpus;
   std::vector<Net> nets;
+  std::vector<Bridge> bridges;
+  int cpus = 0;
+  double between_cpus_Bps = 0;
   int pci_gpus = 0, pci_nics = 0;  // by class alone: display controllers, InfiniBand controllers
 };
 
@@ -51,21 +63,44 @@ class Collector {
  public:
   Collector(const Source& source, Faults& faults) : source_(source), faults_(faults) {}
 
-  void visit(const XmlElement& e, Found& found) {
+  void visit(const XmlElement& e, Found& found, int above = -1, double link_Bps = 0) {
+    if (e.name == "cpu") {
+      ++found.cpus;
+      if (found.cpus == 1) found.between_cpus_Bps = between_cpus_Bps(e);
+    }
+    const bool bridge = std::any_of(e.children.begin(), e.children.end(), [](const auto& c) { return c.name == "pci"; });
+    if (e.name == "pci" && (bridge || above < 0)) {
+      found.bridges.push_back({e.attribute("busid"), above, std::max(0, found.cpus - 1), pcie_Bps(e)});
+      above = static_cast<int>(found.bridges.size()) - 1;
+    }
+    if (e.name == "pci") link_Bps = pcie_Bps(e);
     if (e.name == "gpu") {
-      Gpu gpu{e.line, whole(e, "sm"), 0};
+      Gpu gpu{e.line, whole(e, "sm"), 0, above, link_Bps};
       for (const XmlElement& child : e.children)
         if (child.name == "nvlink") gpu.links += whole(child, "count");
       found.gpus.push_back(gpu);
     } else if (e.name == "net" && e.attribute("keep") != "0" && e.attribute("coll") != "1") {
-      found.nets.push_back({e.line, 1e6 / 8 * whole(e, "speed")});  // Mbit/s
+      found.nets.push_back({e.line, 1e6 / 8 * whole(e, "speed"), above});  // Mbit/s
     }
     if (e.name == "pci" && starts_with(e.attribute("class"), "0x0302")) ++found.pci_gpus;
     if (e.name == "pci" && starts_with(e.attribute("class"), "0x0207")) ++found.pci_nics;
-    for (const XmlElement& child : e.children) visit(child, found);
+    for (const XmlElement& child : e.children) visit(child, found, above, link_Bps);
   }
 
  private:
+  // What NCCL takes a link to carry (src/graph/topo.cc, kvDictPciGen: 12 Gbit/s a lane at 16 GT/s); 0: not given.
+  static double pcie_Bps(const XmlElement& e) {
+    const std::string speed = e.attribute("link_speed");
+    const auto rate = number_of(speed.substr(0, speed.find(' '))), lanes = number_of(e.attribute("link_width"));
+    return rate && lanes && *rate > 0 && *lanes > 0 ? *rate * 0.75e9 / 8 * *lanes : 0;
+  }
+  // The same of the link between processors (src/graph/topo.h).
+  static double between_cpus_Bps(const XmlElement& cpu) {
+    if (cpu.attribute("vendor") == "AuthenticAMD") return 16e9;
+    if (cpu.attribute("vendor") != "GenuineIntel") return 6e9;
+    const double model = number_of(cpu.attribute("modelid")).value_or(0);
+    return model >= 143 ? 22e9 : model >= 85 ? 10e9 : 6e9;
+  }
   int whole(const XmlElement& e, const char* key) {
     const std::string text = e.attribute(key);
     const auto v = number_of(text);
@@ -112,6 +147,9 @@ void put_gpus(const Source& s, const Options& options, const Found& found, Clust
   const double out_Bps = gpu.links * link_Bps;
   if (gpu.links == 0) {
     parts.node["nvlink"] = {{"bandwidth", "1 GB/s"}, {"island", 1}};
+    if (gpu.host_Bps > 0)
+      parts.node["accelerator"] = {{"use", parts.node["accelerator"]},
+                                   {"host_bandwidth", fmt::format("{:g} GB/s", gpu.host_Bps / 1e9)}};
     said.push_back("no NVLink: GPUs are reached over PCIe");
   } else if (gpu.sm == 90 && out_Bps == 450e9) {
     parts.node["nvlink"] = "models/accelerators/nvlink4-h100.json";
@@ -146,6 +184,44 @@ void put_nets(const Found& found, ClusterParts& parts, std::vector<std::string>&
                                count == 1 ? "" : "s", bits_text(bandwidth_Bps)));
 }
 
+// The switches that accelerators and kept adapters hang below.
+void put_pcie(const Found& found, ClusterParts& parts, std::vector<std::string>& said) {
+  double fastest_Bps = 0;
+  for (const Net& n : found.nets) fastest_Bps = std::max(fastest_Bps, n.bandwidth_Bps);
+  std::vector<Json> gpus(found.bridges.size(), Json::array()), nics = gpus;
+  std::vector<bool> used(found.bridges.size(), false);
+  bool known = true;
+  const auto put = [&](int place, std::vector<Json>& devices, int device) {
+    if (place < 0) return void(known = false);
+    devices[static_cast<size_t>(place)].push_back(device);
+    for (int b = place; b >= 0; b = found.bridges[static_cast<size_t>(b)].above) {
+      used[static_cast<size_t>(b)] = true;
+      known = known && found.bridges[static_cast<size_t>(b)].bandwidth_Bps > 0;
+    }
+  };
+  int device = 0;
+  for (const Gpu& g : found.gpus) put(g.place, gpus, device++);
+  device = 0;
+  for (const Net& n : found.nets)
+    if (n.bandwidth_Bps == fastest_Bps) put(n.place, nics, device++);
+  if (!known) return said.push_back("PCIe switches are left out: not every device has a link whose speed is given");
+  Json tree{{"switches", Json::array()}};
+  for (size_t b = 0; b < found.bridges.size(); ++b) {
+    if (!used[b]) continue;
+    const Bridge& bridge = found.bridges[b];
+    Json one{{"name", bridge.busid}, {"socket", bridge.cpu}, {"uplink", fmt::format("{:g} GB/s", bridge.bandwidth_Bps / 1e9)}};
+    if (bridge.above >= 0) one["above"] = found.bridges[static_cast<size_t>(bridge.above)].busid;
+    if (!gpus[b].empty()) one["gpus"] = gpus[b];
+    if (!nics[b].empty()) one["nics"] = nics[b];
+    tree["switches"].push_back(std::move(one));
+  }
+  if (found.cpus > 1) tree["inter_socket"] = fmt::format("{:g} GB/s", found.between_cpus_Bps / 1e9);
+  tree["source"] = "NCCL's topology; bandwidths as its src/graph/topo.cc and topo.h take them";
+  said.push_back(fmt::format("{} PCIe switch{} below {} processor{}", tree["switches"].size(),
+                             tree["switches"].size() == 1 ? "" : "es", found.cpus, found.cpus == 1 ? "" : "s"));
+  parts.node["pcie"] = std::move(tree);
+}
+
 // Files for NCCL_TOPO_FILE may name PCIe functions alone: numbers of GPUs and adapters, but no chip and no speed.
 void put_functions(const Found& found, const Options& options, ClusterParts& parts, std::vector<std::string>& said) {
   parts.base = options.base.empty() ? "topologies/azure-ndm-a100-v4.json" : options.base;
@@ -176,6 +252,7 @@ Reading read_nccl(const Source& s, const Options& options, Faults& faults) {
     put_gpus(s, options, found, parts, said, faults);
     if (!faults.empty()) return {};
     put_nets(found, parts, said);
+    put_pcie(found, parts, said);
   }
   parts.description = fmt::format("{} node{} as {} shows it", options.nodes, options.nodes == 1 ? "" : "s", s.name);
   const Json base = base_cluster(parts.base, faults);

@@ -17,14 +17,14 @@ Group::Group(const Fabric& f, const std::vector<Rank>& r) : fabric(f), ranks(r) 
     domain_of_.push_back(it->second);
     adapter_begin_.push_back(static_cast<int>(adapter_.size()));
     if (fabric.nics == 0) continue;
-    const int first = fabric.nic_of(rank.gpu), beside = fabric.nics_of(rank.gpu);
-    for (int k = first; k < first + beside; ++k)
+    const std::vector<int>& beside = fabric.nics_beside[static_cast<size_t>(rank.gpu)];
+    for (const int k : beside)
       if (fabric.nic_alive(rank.node, k)) adapter_.push_back(k);
     if (adapter_begin_.back() != static_cast<int>(adapter_.size())) continue;
     std::vector<int> alive;
     for (int k = 0; k < fabric.nics; ++k)
       if (fabric.nic_alive(rank.node, k)) alive.push_back(k);
-    if (!alive.empty()) adapter_.push_back(alive[static_cast<size_t>(first) % alive.size()]);
+    if (!alive.empty()) adapter_.push_back(alive[static_cast<size_t>(beside.front()) % alive.size()]);
   }
   adapter_begin_.push_back(static_cast<int>(adapter_.size()));
   std::vector<std::pair<int, int>> seen;

@@ -15,26 +15,35 @@ class Calendar {
   bool empty() const { return heap_.empty(); }
   double next_s() const { return heap_.front().t_s; }
   void add(double t_s, std::function<void()> what) {
-    heap_.push_back({t_s, sequence_++, std::move(what)});
+    const auto place = static_cast<uint32_t>(free_.empty() ? work_.size() : free_.back());
+    if (free_.empty())
+      work_.emplace_back();
+    else
+      free_.pop_back();
+    work_[place] = std::move(what);
+    heap_.push_back({t_s, sequence_++, place});
     std::push_heap(heap_.begin(), heap_.end(), later);
   }
   std::function<void()> take() {
     std::pop_heap(heap_.begin(), heap_.end(), later);
-    std::function<void()> what = std::move(heap_.back().what);
+    const uint32_t place = heap_.back().place;
     heap_.pop_back();
-    return what;
+    free_.push_back(place);
+    return std::move(work_[place]);
   }
 
  private:
-  struct Event {
+  struct Event {  // small: a heap moves its elements about
     double t_s;
     uint64_t sequence;
-    std::function<void()> what;
+    uint32_t place;  // of `work_`
   };
   static bool later(const Event& a, const Event& b) {
     return a.t_s > b.t_s || (a.t_s == b.t_s && a.sequence > b.sequence);
   }
   std::vector<Event> heap_;
+  std::vector<std::function<void()>> work_;
+  std::vector<uint32_t> free_;
   uint64_t sequence_ = 0;
 };
 

@@ -180,8 +180,10 @@ class FluidEngine final : public Engine {
     flow.left = std::max(0.0, flow.left - flow.rate * (now_s_ - flow.since_s));
     flow.since_s = now_s_;
     flow.rate = rate;
-    const unsigned version = ++flow.version;
-    at(now_s_ + flow.left / rate, [this, slot, version] { leave(slot, version); });
+    // Two words: what a std::function holds without an allocation.
+    const uint64_t key = static_cast<uint64_t>(slot) << 32U | ++flow.version;
+    at(now_s_ + flow.left / rate,
+       [this, key] { leave(static_cast<size_t>(key >> 32U), static_cast<unsigned>(key & 0xffffffffU)); });
   }
 
   MergedNetwork net_;  // its capacities, then those of each class alone

@@ -49,6 +49,7 @@ void LinkLoads::add_flow(const Group& group, const Flow& flow, const NvlinkCost&
       const double part = flow.share / static_cast<double>(own.size());
       add(down_ ? fabric_.nic_link_in(node, k) : fabric_.nic_link_out(node, k), part);
       add_host(group.ranks[static_cast<size_t>(rank)], !down_, part);
+      add_to_nic(group.ranks[static_cast<size_t>(rank)], k, !down_, part);
       double& stream = reductions_[key_of(fabric_.nic_switch(node, k), flow.channel)];
       stream = std::max(stream, part);
     }
@@ -74,6 +75,9 @@ void LinkLoads::add_over_nvlink(const Group& group, int a, int b, double share, 
   if (fabric_.over_host(from.node, from.gpu, to.node, to.gpu)) {
     add_host(from, true, share);
     add_host(to, false, share);
+    if (!fabric_.gpu_place.empty())
+      add_shared(from.node, fabric_.gpu_place[static_cast<size_t>(from.gpu)],
+                 fabric_.gpu_place[static_cast<size_t>(to.gpu)], share);
     return;
   }
   add(fabric_.nvlink_out(from.node, from.gpu), share * nvlink);
@@ -88,6 +92,8 @@ void LinkLoads::add_between(const Group& group, int a, int b, double share) {
   add_host(group.ranks[static_cast<size_t>(a)], true, share);
   add_host(group.ranks[static_cast<size_t>(b)], false, share);
   for (size_t i = 0; i < lanes; ++i) {
+    add_to_nic(group.ranks[static_cast<size_t>(a)], mine[i], true, part);
+    add_to_nic(group.ranks[static_cast<size_t>(b)], theirs[i], false, part);
     if (router_.policy == RoutingPolicy::adaptive) {
       add(fabric_.nic_link_out(from, mine[i]), part);
       add(fabric_.nic_link_in(to, theirs[i]), part);
@@ -146,6 +152,7 @@ void LinkLoads::add_clique(const Group& group, const Clique& clique, double nvli
     for (const int k : own) {
       add(fabric_.nic_link_out(rank.node, k), far * clique.share * part);
       add(fabric_.nic_link_in(rank.node, k), far * clique.share * part);
+      for (const bool out : {true, false}) add_to_nic(rank, k, out, far * clique.share * part);
       attached.push_back({fabric_.nic_switch(rank.node, k), domain, part});
     }
   }

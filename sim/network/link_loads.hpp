@@ -46,6 +46,15 @@ class LinkLoads {
     if (fabric_.host_Bps > 0)
       add(out ? fabric_.host_out(rank.node, rank.gpu) : fabric_.host_in(rank.node, rank.gpu), share);
   }
+  // Over PCIe switches that devices of a node share.
+  void add_to_nic(const Rank& rank, int nic, bool out, double share) {
+    if (fabric_.gpu_place.empty()) return;
+    const int gpu = fabric_.gpu_place[static_cast<size_t>(rank.gpu)], at = fabric_.nic_place[static_cast<size_t>(nic)];
+    add_shared(rank.node, out ? gpu : at, out ? at : gpu, share);
+  }
+  void add_shared(int node, int from, int to, double share) {
+    for (const int link : fabric_.pcie_path(node, from, to)) add(link, share);
+  }
   void add_between(const Group& group, int from, int to, double share);
   void add_clique(const Group& group, const Clique& clique, double nvlink);
   struct Attached {

@@ -84,6 +84,7 @@ void evaluate_batch(const RunInputs& in, const StepNetwork& net, double slowdown
 RunModel build_run_model(const RunInputs& in, network::Engine& engine, const StepNetwork& network, int level) {
   RunModel model;
   model.network = network;
+  model.level = level;
   model.replicas = level >= 2 && in.step.workload == nullptr ? in.step.plan->dp : 1;
   const Accelerator& accelerator = in.step.cluster->node.accelerator;
   const auto slowdown_of = [&](const ActivityTimes& seconds, double time_s, double now) {

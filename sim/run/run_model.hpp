@@ -70,6 +70,7 @@ struct RunModel {
   double evaluation_batch_s = 0;  // one batch on one replica
   ActivityTimes evaluation_shares;
   int replicas = 1;         // level 2: every data-parallel replica on its own
+  int level = 1;            // 3: its exchanges are sent as messages
   std::vector<Span> spans;  // of the quiet step
   InputTime input;          // to read one batch
 };

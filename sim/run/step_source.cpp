@@ -8,15 +8,25 @@ namespace {
 constexpr size_t kNoisyPipelineSteps = 8;  // simulated with noise; later steps draw one of them
 constexpr size_t kReplayedSteps = 4096;    // of long runs of single stages, the same
 constexpr uint64_t kExactDraws = 400000;
-constexpr double kExactVisits = 1e6;  // of stages by micro-batches of all replicas: some ten seconds
+constexpr size_t kFewestSteps = 2;         // of jobs whose steps are long to simulate
+constexpr double kExactEvents = 1e6;       // of all replicas: about a second
+
+// Visits of a step, and the exchanges inside them that the engine plays.
+double events_of(const RunModel& model) {
+  const StepPlan& plan = model.step;
+  double events = 0;
+  for (const PassCost& cost : plan.cost)
+    for (const TaskCost* visit : {&cost.forward, &cost.backward})
+      events += 1 + 2 * static_cast<double>(visit->shared.size());
+  return events * plan.micro_batches * model.replicas;
+}
 
 // Noisy steps that are simulated before later ones draw from them. With every replica on its own (level 2) as many as
-// some seconds allow, else the few that a pool needs.
+// some seconds allow, else the few that a pool needs; of messages (level 3) one.
 size_t pool_size(const RunModel& model) {
+  if (model.level == 3) return 1;
   if (model.replicas == 1) return kNoisyPipelineSteps;
-  const StepPlan& plan = model.step;
-  const double visits = 2.0 * plan.micro_batches * plan.chunks * plan.stages * model.replicas;
-  return std::max(kNoisyPipelineSteps, static_cast<size_t>(kExactVisits / visits));
+  return std::max(kFewestSteps, static_cast<size_t>(kExactEvents / events_of(model)));
 }
 
 double drawn_from(const std::vector<double>& values, uint64_t seed, uint64_t index) {

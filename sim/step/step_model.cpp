@@ -206,10 +206,14 @@ void StepSimulation::pass_on(int stage, int replica, const Visit& v) {
 }
 
 int StepSimulation::hand_over_class(int from, int to, int replica) const {
-  const auto& table = to == (from + 1) % plan_.stages ? net_.forward_hand_over : net_.backward_hand_over;
-  if (table.empty() || from == to) return -1;
-  const auto& classes = table[static_cast<size_t>(from)];
-  return classes[static_cast<size_t>(replica) % classes.size()];
+  if (net_.forward_hand_over.empty() || from == to) return -1;
+  const auto of = [&](const std::vector<std::vector<int>>& table) {
+    const auto& classes = table[static_cast<size_t>(from)];
+    return classes[static_cast<size_t>(replica) % classes.size()];
+  };
+  // Of two stages the next one is the one before, too.
+  const int forward = to == (from + 1) % plan_.stages ? of(net_.forward_hand_over) : -1;
+  return forward >= 0 ? forward : of(net_.backward_hand_over);
 }
 
 // Begins the sends and receives at the head of a stage's queue; a transfer moves when both sides are there.

@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "network/collective.hpp"
+#include "network/message_engine.hpp"
 #include "step/visit_network.hpp"
 
 namespace tw {
@@ -65,8 +65,14 @@ ExchangeTime exchange_times(const RankGrid& grid, double round_s, const Sharing&
 class NetworkBuilder {
  public:
   NetworkBuilder(StepNetwork& net, const StepInputs& in, const RankGrid& grid, const Sharing& sharing,
-                 network::Collectives& collectives)
-      : net_(net), in_(in), plan_(*in.plan), grid_(grid), sharing_(sharing), collectives_(collectives) {}
+                 network::Collectives& collectives, bool messages)
+      : net_(net),
+        in_(in),
+        plan_(*in.plan),
+        grid_(grid),
+        sharing_(sharing),
+        collectives_(collectives),
+        messages_(messages) {}
 
   void add_sample_exchange() {
     if (in_.workload == nullptr || in_.workload->exchange_per_sample.value() <= 0 || plan_.dp <= 1) return;
@@ -99,9 +105,13 @@ class NetworkBuilder {
     if (net_.gradient_exchange.back() >= 0 && !sharing_.owners && plan_.sharded_over() < plan_.dp * plan_.cp)
       add_pieces(bytes.dense, s, net_.classes[static_cast<size_t>(net_.gradient_exchange.back())]);
     net_.weight_gather.push_back(sharing_.sharded ? exchange("weights", sharing_.gather(), bytes.dense, same) : -1);
-    if (sharing_.owners && net_.weight_gather.back() >= 0)  // a chunk's weights come from all their owners, in turn
-      net_.classes[static_cast<size_t>(net_.weight_gather.back())].latency_s *=
-          bytes.dense * 2 / in_.software->memory.gradient_bytes_per_parameter / sharing_.owned_bytes;
+    if (sharing_.owners && net_.weight_gather.back() >= 0) {  // a chunk's weights come from all their owners, in turn
+      const double owners = bytes.dense * 2 / in_.software->memory.gradient_bytes_per_parameter / sharing_.owned_bytes;
+      net_.classes[static_cast<size_t>(net_.weight_gather.back())].latency_s *= owners;
+      if (messages_)
+        for (network::ClassPart& part : net_.parts[static_cast<size_t>(net_.weight_gather.back())])
+          part.times = std::max(1, static_cast<int>(owners + 0.5)), part.share = 1.0 / part.times;
+    }
     if (bytes.experts <= 0) return;
     const auto holders = grid_.expert_gradient_groups(s);
     net_.expert_exchange.resize(static_cast<size_t>(plan_.pp), -1);
@@ -134,6 +144,7 @@ class NetworkBuilder {
   int add(const std::string& name, Collective op, const std::vector<std::vector<Rank>>& groups, double bytes) {
     network::CollectiveCost cost = collectives_.cost(op, groups, bytes);
     cost.load.name = name;
+    if (messages_) net_.parts.push_back(parts_of(cost, groups));
     net_.classes.push_back(std::move(cost.load));
     return static_cast<int>(net_.classes.size()) - 1;
   }
@@ -150,6 +161,9 @@ class NetworkBuilder {
     }
     for (const network::LinkUse& use : outer.load.uses) load.uses.push_back({use.link, use.weight / pieces});
     load.latency_s += outer.load.latency_s;
+    if (!messages_) return;
+    for (network::ClassPart& part : parts_of(outer, grid_.piece_groups(s), 1 / pieces))
+      net_.parts.back().push_back(std::move(part));
   }
 
   // A representative hands over when all replicas do: its class carries what all of them send, so that links that they
@@ -168,6 +182,7 @@ class NetworkBuilder {
   const RankGrid& grid_;
   const Sharing& sharing_;
   network::Collectives& collectives_;
+  bool messages_;
 };
 
 }  // namespace
@@ -183,12 +198,22 @@ std::shared_ptr<network::Collectives> step_collectives(const StepInputs& in, con
 }
 
 StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const std::vector<int>& nodes, int replicas,
-                               std::vector<network::LoadClass> others) {
-  return build_step_network(in, step_collectives(in, fabric, others.empty()), nodes, replicas, std::move(others));
+                               std::vector<network::LoadClass> others, bool messages) {
+  // Single messages, too, name all of their links.
+  return build_step_network(in, step_collectives(in, fabric, others.empty() && !messages), nodes, replicas,
+                            std::move(others), messages);
+}
+
+std::unique_ptr<network::Engine> message_engine(const StepNetwork& net, const StepInputs& in, const Fabric& fabric) {
+  std::vector<network::LoadClass> classes = net.classes;
+  for (network::LoadClass& c : classes)
+    for (network::LinkUse& use : c.uses) use.link = net.link_ids[static_cast<size_t>(use.link)];
+  return network::message_engine(fabric, step_collectives(in, fabric, false)->options(), classes, net.parts);
 }
 
 StepNetwork build_step_network(const StepInputs& in, const std::shared_ptr<network::Collectives>& collectives,
-                               const std::vector<int>& nodes, int replicas, std::vector<network::LoadClass> others) {
+                               const std::vector<int>& nodes, int replicas, std::vector<network::LoadClass> others,
+                               bool messages) {
   const Fabric& fabric = collectives->fabric();
   const Plan& plan = *in.plan;
   StepNetwork net;
@@ -196,7 +221,7 @@ StepNetwork build_step_network(const StepInputs& in, const std::shared_ptr<netwo
   const auto groups = in.workload == nullptr ? groups_of(in) : std::vector<ParameterGroup>{};
   const Sharing sharing = sharing_of(in, groups);
   net.exchange = exchange_times(grid, in.software->streams.cp_round.value(), sharing, collectives);
-  NetworkBuilder builder(net, in, grid, sharing, *collectives);
+  NetworkBuilder builder(net, in, grid, sharing, *collectives, messages);
   builder.add_sample_exchange();
   for (int s = 0; s < plan.pp; ++s) builder.add_gradients(groups, s);
   if (plan.pp > 1) builder.add_hand_overs(replicas);
@@ -204,7 +229,9 @@ StepNetwork build_step_network(const StepInputs& in, const std::shared_ptr<netwo
     net.others.push_back(static_cast<int>(net.classes.size()));
     net.classes.push_back(std::move(other));
   }
-  if (in.workload == nullptr) add_visit_exchanges(net, in, fabric, grid, replicas, sharing, *collectives);
+  if (messages) net.parts.resize(net.classes.size());
+  if (in.workload == nullptr) add_visit_exchanges(net, in, fabric, grid, replicas, sharing, *collectives, messages);
+  if (messages) net.parts.resize(net.classes.size());
   net.links = network::engine_links(fabric, net.classes, &net.link_ids);
   if (collectives->options().narrowest_links && collectives->router().tree() != nullptr)
     net.other_links = [collectives](std::vector<double>& loads) { collectives->router().tree()->widen(loads); };

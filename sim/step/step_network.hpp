@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "network/class_part.hpp"
 #include "network/engine.hpp"
 #include "step/cost.hpp"
 #include "step/inputs.hpp"
@@ -25,6 +26,7 @@ struct StepNetwork {
   std::vector<network::Link> links;
   std::vector<network::LoadClass> classes;
   std::vector<int> link_ids;  // of the fabric, for each link
+  std::vector<network::ClassParts> parts;  // [class]: what level 3 sends, message by message; else empty
   std::vector<int> others;    // classes of other users of the fabric, in the order they were given
   // Class of the hand-over from stage s to its neighbour, per replica; -1 where there is none.
   std::vector<std::vector<int>> forward_hand_over, backward_hand_over;  // [stage][replica]
@@ -51,14 +53,19 @@ struct StepNetwork {
 
 // Rank grid: TP innermost, then CP, DP, PP, on nodes in the order of `nodes`.
 // `replicas` is 1 (a representative) or dp (every replica has links of its own). `others`: loads of other users of the
-// fabric, on its link ids.
+// fabric, on its link ids. `messages`: keep what level 3 needs.
 StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const std::vector<int>& nodes, int replicas,
-                               std::vector<network::LoadClass> others = {});
+                               std::vector<network::LoadClass> others = {}, bool messages = false);
+
+// Level 3: sends what the classes stand for as messages; on SimGrid, one call a process. Throws DoesNotFit where they
+// are too many.
+std::unique_ptr<network::Engine> message_engine(const StepNetwork& net, const StepInputs& in, const Fabric& fabric);
 
 // The same in two parts, for a search that looks at many plans of one job: routes and levels of the fabric are found
 // once. `alone`: nobody else loads the fabric.
 std::shared_ptr<network::Collectives> step_collectives(const StepInputs& in, const Fabric& fabric, bool alone);
 StepNetwork build_step_network(const StepInputs& in, const std::shared_ptr<network::Collectives>& collectives,
-                               const std::vector<int>& nodes, int replicas, std::vector<network::LoadClass> others = {});
+                               const std::vector<int>& nodes, int replicas, std::vector<network::LoadClass> others = {},
+                               bool messages = false);
 
 }  // namespace tw

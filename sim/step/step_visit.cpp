@@ -49,6 +49,10 @@ void StepSimulation::begin_exchange(int stage, int replica, size_t piece) {
   const VisitExchange& x = w.doing->shared[piece];
   const StepNetwork::InVisits& links = net_.in_visits.at(x.what);
   const int load_class = links.classes[at(stage, replica)];
+  if (links.together == 1)
+    return engine_.start(load_class, x.bytes, [this, stage, replica, piece, since_s = engine_.now_s()] {
+      exchange_done(stage, replica, piece, since_s);
+    });
   auto& come = come_to_[{static_cast<size_t>(load_class), w.next, piece}];
   come.emplace_back(replica, engine_.now_s());
   if (come.size() < static_cast<size_t>(links.together)) return;

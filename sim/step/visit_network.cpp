@@ -157,8 +157,14 @@ network::Operation operation_of(Exchange what, const Sharing& sharing) {
   }
 }
 
+network::ClassParts parts_of(const network::CollectiveCost& cost, std::vector<std::vector<network::Rank>> groups,
+                             double share) {
+  if (cost.inside_domain || cost.load.uses.empty()) return {};
+  return {{cost.operation, std::move(groups), cost.algorithm, cost.protocol, share, 1}};
+}
+
 void add_visit_exchanges(StepNetwork& net, const StepInputs& in, const Fabric& fabric, const RankGrid& grid,
-                         int replicas, const Sharing& sharing, network::Collectives& collectives) {
+                         int replicas, const Sharing& sharing, network::Collectives& collectives, bool messages) {
   const Plan& plan = *in.plan;
   const auto leaves_domain = [&](Among group) {
     const Groups groups = groups_of_worker(grid, plan, group, 0, 0, replicas);
@@ -175,6 +181,7 @@ void add_visit_exchanges(StepNetwork& net, const StepInputs& in, const Fabric& f
   if (std::find(outside.begin(), outside.end(), true) == outside.end()) return;
 
   std::vector<network::LoadClass> loads;
+  std::vector<network::ClassParts> parts;  // of each
   std::vector<Candidate> candidates;
   std::unordered_map<int, double> demand;  // of a link, over what it can carry
   const auto demands = [&](const Pressure& on) {
@@ -193,8 +200,9 @@ void add_visit_exchanges(StepNetwork& net, const StepInputs& in, const Fabric& f
           c.classes.push_back(c.classes[c.classes.size() - static_cast<size_t>(r - first)]);
           continue;
         }
-        auto cost = collectives.cost(operation_of(what, sharing), groups_of_worker(grid, plan, group, s, r, replicas),
-                                     kLargeExchange);
+        const Groups groups = groups_of_worker(grid, plan, group, s, r, replicas);
+        auto cost = collectives.cost(operation_of(what, sharing), groups, kLargeExchange);
+        if (messages) parts.push_back(parts_of(cost, groups));
         cost.load.name = "exchange " + std::to_string(static_cast<int>(what)) + " inside stage " + std::to_string(s);
         cost.load.latency_s = 0;  // part of the time that the visit has for it
         press(fabric, cost.load, queues[{stream_of(what), s * replicas + r}]);
@@ -220,7 +228,10 @@ void add_visit_exchanges(StepNetwork& net, const StepInputs& in, const Fabric& f
     std::unordered_map<int, int> place;
     for (const int k : c.classes) {
       const auto [it, fresh] = place.try_emplace(k, static_cast<int>(net.classes.size()));
-      if (fresh) net.classes.push_back(loads[static_cast<size_t>(k)]);
+      if (fresh) {
+        net.classes.push_back(loads[static_cast<size_t>(k)]);
+        if (messages) net.parts.push_back(parts[static_cast<size_t>(k)]);
+      }
       known.classes.push_back(it->second);
       known.s_per_byte.push_back(s_per_byte(fabric, net.classes[static_cast<size_t>(it->second)]));
     }

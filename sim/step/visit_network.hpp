@@ -24,8 +24,14 @@ Among among(Exchange what, const Sharing& sharing);
 network::Operation operation_of(Exchange what, const Sharing& sharing);
 
 // Adds classes of the exchanges inside visits that leave an NVLink domain and whose links cannot carry all that may be
-// sent over them at a time. `net` holds all other classes, on link ids of the fabric.
+// sent over them at a time. `net` holds all other classes, on link ids of the fabric. `messages`: with what level 3
+// sends in their place.
 void add_visit_exchanges(StepNetwork& net, const StepInputs& in, const Fabric& fabric, const RankGrid& grid,
-                         int replicas, const Sharing& sharing, network::Collectives& collectives);
+                         int replicas, const Sharing& sharing, network::Collectives& collectives,
+                         bool messages = false);
+
+// The collective that a cost was made for; nothing inside an NVLink domain, whose times are known.
+network::ClassParts parts_of(const network::CollectiveCost& cost, std::vector<std::vector<network::Rank>> groups,
+                             double share = 1);
 
 }  // namespace tw

@@ -43,7 +43,9 @@ Shape shape_of(const StepPlan& p, const StepNetwork& net) {
       const PassCost& cost = p.cost[k];
       const auto visit_s = [](const TaskCost& t) { return std::max(t.device_s(), t.host_s); };
       stage_s += visit_s(cost.forward) + visit_s(cost.backward);
+      // Gradients have the links while the visit's own exchanges leave them alone.
       last_s += visit_s(cost.last_backward);
+      for (const VisitExchange& x : cost.last_backward.shared) last_s -= x.alone_s;
       for (const Bucket& b : cost.buckets) {
         bucket_s = b.stretch * (transfer_s(net, class_of(net.gradient_exchange, s), b.bytes.dense) +
                                 transfer_s(net, class_of(net.expert_exchange, s), b.bytes.experts));

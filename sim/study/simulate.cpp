@@ -79,6 +79,19 @@ void check_size(const Scenario& s, int replicas) {
         s.name, s.plan.ga(), visits, kMostVisits));
 }
 
+// Level 3 is an oracle of small jobs.
+constexpr int kMostMessageGpus = 256;
+
+void check_level(const Scenario& s, int level) {
+  if (level != 3) return;
+  if (const int gpus = s.plan.nodes * s.cluster.node.gpus; gpus > kMostMessageGpus)
+    throw DoesNotFit(fmt::format("{}: level 3 sends every message: at most {} GPUs, not {}; --level 2 treats each "
+                                 "exchange as one load",
+                                 s.name, kMostMessageGpus, gpus));
+  if (!s.network)
+    throw DoesNotFit(fmt::format("{}: level 3 is for networks, not for profiled workloads; --level 1", s.name));
+}
+
 double sample_tokens(const Scenario& s) {
   return s.training ? static_cast<double>(s.training->sequence) : 1;
 }
@@ -261,6 +274,7 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   r.inputs_sha256 = loaded.sha256;
   r.plan = plan_of(s);
   const int replicas = options.level >= 2 && s.network ? s.plan.dp : 1;
+  check_level(s, options.level);
   check_size(s, replicas);  // first of all: memory counts micro-batches in flight from the schedule's visits
   int stage = 0;
   r.memory = memory_of(s, stage);
@@ -273,11 +287,12 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   in.switches = static_cast<double>(switches_reached(fabric, {placed, {}}).size());
   const Neighbours others{s.jobs, s.traffic};
   StepNetwork network = build_step_network(in.step, fabric, {placed.begin(), placed.begin() + s.plan.nodes}, replicas,
-                                           neighbour_loads(others, fabric));
+                                           neighbour_loads(others, fabric), options.level == 3);
   const std::vector<network::Neighbour> neighbours = neighbours_of(others, network);
   // With neighbours on its links, and so always something to share, a job runs on SimGrid.
-  const auto links = neighbours.empty() ? network::fluid_engine(network.links, network.classes)
-                                        : network::open_engine(network.links, network.classes);
+  const auto links = options.level == 3    ? message_engine(network, in.step, fabric)
+                     : neighbours.empty() ? network::fluid_engine(network.links, network.classes)
+                                          : network::open_engine(network.links, network.classes);
   network::MeteredEngine metered(*links, network.classes.size());
   network::BusyEngine shared(metered, neighbours);
   network::Engine* const engine = neighbours.empty() ? static_cast<network::Engine*>(&metered) : &shared;

@@ -34,6 +34,9 @@ class FabricBuilder {
 // Cables named by "node-3 nic 2", "leaf-0-A - spine-1" or one end; empty when nothing has that name.
 std::vector<int> cables_named(const Fabric& fabric, const std::string& name);
 
+// The PCIe trees of the nodes, and the adapters that serve each accelerator (pcie_paths.cpp).
+void add_pcie(FabricBuilder& b);
+
 // Marks what is broken and changes speeds, as the fabric block says.
 void apply_changes(FabricBuilder& b);
 

@@ -13,6 +13,7 @@ void NodeType::describe(Description<NodeType>& d) {
   d.required("nvlink", &NodeType::nvlink, "links between the accelerators of a node");
   d.optional("nics", &NodeType::nics, "network adapters for the training fabric", between(0, 64));
   d.required("nic_bandwidth", &NodeType::nic_bandwidth, "bandwidth of one network adapter, one direction", above(0));
+  d.optional("pcie", &NodeType::pcie, "PCIe switches that accelerators and adapters share; absent: none shares any");
   d.required("power", &NodeType::power, "power of the node beside its accelerators");
   d.optional("host_memory", &NodeType::host_memory, "memory of its processors, for what a plan offloads");
 }

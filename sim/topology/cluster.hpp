@@ -9,6 +9,7 @@
 #include "core/units.hpp"
 #include "hardware/accelerator.hpp"
 #include "hardware/nvlink.hpp"
+#include "hardware/pcie.hpp"
 #include "hardware/power_profile.hpp"
 
 namespace tw {
@@ -30,6 +31,7 @@ struct NodeType {
   NvlinkDomain nvlink;
   int nics = 8;
   Bandwidth nic_bandwidth;  // one direction
+  PcieTree pcie;
   NodePower power;
   HostMemory host_memory;
   // Bytes a second that a copy between host memory and one accelerator moves in one direction while all of them copy;

@@ -29,6 +29,7 @@ const char* cable_kind_name(CableKind kind) {
 }
 
 std::string Fabric::link_name(int link) const {
+  if (link >= pcie_links()) return pcie_link_name(link);
   if (link >= cable_links()) {
     const int gpu = (link - cable_links()) / 2 % (node_count * gpus);
     return fmt::format("node-{} GPU {} {} {}", gpu / gpus, gpu % gpus, link_class(link),
@@ -41,6 +42,10 @@ std::string Fabric::link_name(int link) const {
 }
 
 const char* Fabric::link_class(int link) const {
+  if (link >= pcie_links()) {
+    const int at = (link - pcie_links()) % pcie_links_of_node() / 2;
+    return at < static_cast<int>(pcie.switches.size()) ? "PCIe switch" : "inter-socket";
+  }
   if (link >= host_links()) return "PCIe";
   return link >= cable_links() ? "NVLink" : cable_kind_name(cables[static_cast<size_t>(link / 2)].kind);
 }
@@ -70,6 +75,7 @@ FabricBuilder::FabricBuilder(const Cluster& c) : cluster(c) {
   fabric.cluster_name = c.name;
   fabric.type = c.fabric;
   fabric.nvlink = c.node.nvlink;
+  fabric.pcie = c.node.pcie;
   fabric.nics = c.node.nics;
   fabric.gpus = c.node.gpus;
   fabric.nvlink_Bps = c.node.nvlink.bandwidth.value();
@@ -195,6 +201,7 @@ FabricBuilder generate(const Cluster& cluster) {
             "a smaller one");
     return b;
   }
+  add_pcie(b);
   if (b.faults.empty()) add_domains(b);
   if (b.faults.empty()) check_ports(b);
   if (b.faults.empty()) apply_changes(b);

@@ -34,7 +34,8 @@ struct Cable {
 };
 
 // Vertices 0 .. nodes-1 are the nodes. Link 2c is cable c from its end a to its end b, link 2c + 1 the way back; after
-// the cables come two NVLink links per accelerator, out and in, then two of its PCIe link.
+// the cables come two NVLink links per accelerator, out and in, then two of its PCIe link, then, node by node, two of
+// each PCIe switch, up and down, and two of each socket, out and in.
 class Fabric {
  public:
   std::vector<FabricVertex> vertices;
@@ -52,10 +53,18 @@ class Fabric {
   std::string cluster_name;
   FabricType type;  // as described
   NvlinkDomain nvlink;
+  PcieTree pcie;
+  std::vector<int> pcie_above;            // [switch] -> switch, -1: the root
+  std::vector<int> gpu_place, nic_place;  // -> switch; empty without a tree
+  std::vector<std::vector<int>> nics_beside;  // [gpu] -> adapters that serve it
 
   int cable_links() const { return 2 * static_cast<int>(cables.size()); }
   int host_links() const { return cable_links() + 2 * node_count * gpus; }  // first of the PCIe links
-  int link_count() const { return host_links() + 2 * node_count * gpus; }
+  int pcie_links() const { return host_links() + 2 * node_count * gpus; }  // first of those that devices share
+  int pcie_links_of_node() const {
+    return pcie.switches.empty() ? 0 : 2 * (static_cast<int>(pcie.switches.size()) + pcie.sockets());
+  }
+  int link_count() const { return pcie_links() + node_count * pcie_links_of_node(); }
   int link(int cable, int from_vertex) const {
     return 2 * cable + (cables[static_cast<size_t>(cable)].a == from_vertex ? 0 : 1);
   }
@@ -69,15 +78,14 @@ class Fabric {
   }
   double link_capacity_Bps(int link) const {
     if (link < cable_links()) return cables[static_cast<size_t>(link / 2)].capacity_Bps;
-    return link < host_links() ? nvlink_Bps : host_Bps;
+    if (link < pcie_links()) return link < host_links() ? nvlink_Bps : host_Bps;
+    const auto s = static_cast<size_t>((link - pcie_links()) % pcie_links_of_node() / 2);
+    return (s < pcie.switches.size() ? pcie.switches[s].uplink : pcie.inter_socket).value();
   }
+  // Shared links from a device below switch `from` of a node to one below `to`.
+  std::vector<int> pcie_path(int node, int from, int to) const;
   std::string link_name(int link) const;   // "node-3 nic 2 -> leaf-0-A"
   const char* link_class(int link) const;  // "NIC", "leaf-spine", "NVLink", ...
-  int nic_of(int gpu) const { return nics == 0 ? -1 : (nics >= gpus ? gpu * (nics / gpus) : gpu * nics / gpus); }
-  int nics_of(int gpu) const {
-    (void)gpu;
-    return nics > gpus ? nics / gpus : 1;
-  }  // adapters that serve one accelerator
   int nic_link_out(int node, int nic) const { return link(nic_cable[static_cast<size_t>(node * nics + nic)], node); }
   int nic_link_in(int node, int nic) const { return nic_link_out(node, nic) ^ 1; }
   int nic_switch(int node, int nic) const {
@@ -87,6 +95,9 @@ class Fabric {
   bool nic_alive(int node, int nic) const;
   int vertex_named(const std::string& name) const;  // -1 = none
   int ports_used(int vertex) const;                 // cables plugged in, failed ones too
+
+ private:
+  std::string pcie_link_name(int link) const;
 };
 
 // Builds the graph and checks it. Throws InputError naming the switch that has too few ports, uplinks that do not

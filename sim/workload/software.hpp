@@ -44,8 +44,8 @@ struct Software {
     bool dispatch_beside = false;  // all-to-alls of one micro-batch run beside kernels of another one's other direction
     bool scatter_beside_weights = false;    // the scatter of an input's gradient runs beside the weights' gradients
     bool gradients_beside_backward = true;  // buckets leave while backward runs; else after it
-    // A sharded optimizer gives whole tensors to ranks: gradients are reduced to their owner and weights broadcast by
-    // it, a message for each rank; else every tensor is cut, reduce-scattered and all-gathered.
+    // A sharded optimizer gives whole tensors to ranks: gradients are all-reduced and weights broadcast by their owners,
+    // a message for each owner; else every tensor is cut, reduce-scattered and all-gathered.
     bool tensors_have_owners = false;
     bool gather_beside_forward = false;  // a sharded optimizer's weights arrive beside the next forward
     Bytes bucket = bytes(25e6);          // of gradients, or so many for each data-parallel rank where that is more

@@ -33,6 +33,7 @@ TEST_CASE("read: wirings of other tools become clusters that hold together") {
   };
   const std::vector<Expected> all{
       {"nccl_h100.xml", {"--nodes", "4"}, 4, 8, 8, "scalable_units", "18 NVLinks a GPU"},
+      {"nccl_pcie.xml", {"--nodes", "2"}, 2, 4, 1, "scalable_units", "2 PCIe switches below 2 processors"},
       {"nccl_ndv4.xml", {}, 1, 8, 8, "scalable_units", "by their PCIe classes"},
       {"slurm_tree.conf", {}, 16, 8, 8, "scalable_units", "4 leaf switches of 4 nodes"},
       {"slurm_three_levels.conf", {}, 8, 8, 8, "graph", "4 in tier 1, 2 in tier 2, 1 in tier 3"},

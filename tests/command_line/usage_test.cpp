@@ -50,7 +50,7 @@ TEST_CASE("usage errors are one line with the nearest name, exit code 2") {
 TEST_CASE("reserved options say so") {
   const Folder folder;
   CHECK(run({"run", k8, "--telemetry", "-"}).code == 2);
-  CHECK(holds(run({"run", k8, "--level", "3"}).err, "allowed: 1 or 2"));
+  CHECK(holds(run({"run", k64, "--level", "3"}).err, "at most 256 GPUs, not 512; --level 2"));
   CHECK(folder.files() == 0);
 }
 

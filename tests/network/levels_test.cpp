@@ -256,6 +256,48 @@ TEST_CASE("two jobs that share uplinks slow each other down as calculated") {
   CHECK_THAT(text.value, Catch::Contains("in its unit 1.0000"));
 }
 
+TEST_CASE("two jobs on one spine get what max-min by hand gives them, to 1e-9") {
+  // One uplink of 50 GB/s a leaf. A job is a ring over two nodes in each of two units: 4 of its 8 channels leave by each
+  // leaf, so that its uplink carries 2 x 31 / 32 / 2 bytes for each byte of the buffer, and an adapter an eighth of
+  // 2 x 31 / 32.
+  constexpr double up = 2.0 * 31 / 32 / 2, nic = 2.0 * 31 / 32 / 8, spine = 50e9;
+  Cluster c = reference_cluster();
+  c.fabric.spines = c.fabric.uplinks_per_leaf = 1;
+  const auto times = [](const Cluster& cluster, double second_bytes) {
+    const Fabric f = build_fabric(cluster);
+    CollectiveOptions o;
+    o.algorithm = "ring";
+    o.protocol = Protocol::simple;
+    Collectives model(f, o);
+    std::vector<NetworkJob> jobs;
+    for (const auto& [nodes, bytes] : {std::pair{std::vector<int>{0, 1, 6, 7}, 8e9}, {{2, 3, 8, 9}, second_bytes}})
+      jobs.push_back({"job", model.cost(Operation::all_reduce, ranks_of(f, nodes), bytes).load, bytes, 0, 1, 0});
+    std::vector<double> out;
+    const ChildResult text = in_child([&] {
+      std::string all;
+      for (const JobOutcome& j : run_together(f, jobs)) all += fmt::format("{:.17g} ", j.together_s);
+      return all;
+    });
+    REQUIRE(text.error.empty());
+    const size_t gap = text.value.find(' ');
+    return std::vector<double>{std::stod(text.value.substr(0, gap)) - jobs[0].load.latency_s,
+                               std::stod(text.value.substr(gap)) - jobs[1].load.latency_s};
+  };
+  // Equal: half each. A quarter of the size: half each until it is done, then all.
+  const std::vector<double> equal = times(c, 8e9), quarter = times(c, 2e9);
+  CHECK(equal[0] == Approx(2 * 8e9 * up / spine).epsilon(1e-9));
+  CHECK(equal[1] == Approx(equal[0]).epsilon(1e-12));
+  CHECK(quarter[1] == Approx(2 * 2e9 * up / spine).epsilon(1e-9));
+  CHECK(quarter[0] == Approx(quarter[1] + 6e9 * up / spine).epsilon(1e-9));
+  // An adapter of 5 GB/s holds the second job below its half: the first has what is left.
+  c.fabric.cable_changes = {{"node-8 nic 0", bytes_per_second(5e9)}};
+  const double held = 5e9 / nic, rest = spine / up - held;
+  const std::vector<double> uneven = times(c, 8e9);
+  CHECK(held < spine / up / 2);
+  CHECK(uneven[0] == Approx(8e9 / rest).epsilon(1e-9));
+  CHECK(uneven[1] == Approx(8e9 / held).epsilon(1e-9));
+}
+
 TEST_CASE("storage traffic to a job's nodes takes its share of their adapters") {
   const Fabric f = build_fabric(reference_cluster());
   const auto r = in_child([&] {

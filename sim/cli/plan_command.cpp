@@ -120,9 +120,9 @@ Command plan_command() {
       "  trainwatt plan mine.json --nodes 8..512 --gbs-per-node 16 --facility-power \"1.2 MW\" --save best.json\n"
       "  trainwatt plan mine.json --fit --facility-power \"2 MW\"        how many nodes the hall carries\n"
       "\n"
-      "All TP, PP, VP, CP, EP and MBS that divide are considered, with the least recomputation that fits. What passes is\n"
-      "estimated in closed form (hand-overs meet no other exchange there); what is estimated beyond a limit falls, and\n"
-      "is counted; the best are simulated, in which exchanges meet, until no\n"
+      "All TP, PP, VP, CP, EP and MBS that divide are considered, with the least recomputation that fits. What\n"
+      "passes is estimated in closed form (hand-overs meet no other exchange there); what is estimated beyond a limit\n"
+      "falls, and is counted; the best are simulated, in which exchanges meet, until no\n"
       "estimate left can beat the plans found. A run told in steps is taken as that many samples, so that plans with\n"
       "another batch train equally long. Exit code 3 when no plan fits or keeps the limits.",
       {argument("scenario", "FILE", "scenario: network, training, cluster, software, site and how long it runs",

@@ -68,7 +68,8 @@ class Collector {
       ++found.cpus;
       if (found.cpus == 1) found.between_cpus_Bps = between_cpus_Bps(e);
     }
-    const bool bridge = std::any_of(e.children.begin(), e.children.end(), [](const auto& c) { return c.name == "pci"; });
+    const bool bridge =
+        std::any_of(e.children.begin(), e.children.end(), [](const auto& c) { return c.name == "pci"; });
     if (e.name == "pci" && (bridge || above < 0)) {
       found.bridges.push_back({e.attribute("busid"), above, std::max(0, found.cpus - 1), pcie_Bps(e)});
       above = static_cast<int>(found.bridges.size()) - 1;
@@ -209,7 +210,9 @@ void put_pcie(const Found& found, ClusterParts& parts, std::vector<std::string>&
   for (size_t b = 0; b < found.bridges.size(); ++b) {
     if (!used[b]) continue;
     const Bridge& bridge = found.bridges[b];
-    Json one{{"name", bridge.busid}, {"socket", bridge.cpu}, {"uplink", fmt::format("{:g} GB/s", bridge.bandwidth_Bps / 1e9)}};
+    Json one{{"name", bridge.busid},
+             {"socket", bridge.cpu},
+             {"uplink", fmt::format("{:g} GB/s", bridge.bandwidth_Bps / 1e9)}};
     if (bridge.above >= 0) one["above"] = found.bridges[static_cast<size_t>(bridge.above)].busid;
     if (!gpus[b].empty()) one["gpus"] = gpus[b];
     if (!nics[b].empty()) one["nics"] = nics[b];

@@ -23,7 +23,8 @@ void PcieSwitch::describe(Description<PcieSwitch>& d) {
 }
 
 void PcieTree::describe(Description<PcieTree>& d) {
-  d.object("pcie", "PCIe switches inside a node: who shares which uplink. An accelerator sends through the nearest adapters.");
+  d.object("pcie",
+           "PCIe switches inside a node: who shares which uplink. An accelerator sends through the nearest adapters.");
   d.required("switches", &PcieTree::switches, "every accelerator and every adapter hangs below one of them");
   d.optional("inter_socket", &PcieTree::inter_socket,
              "bandwidth of each socket to the others, one direction; needed where there are several");

@@ -185,7 +185,7 @@ double Collectives::latency_of(const ProtocolTuning& c, const Built& built) cons
          built.network * (c.network.value() + built.hops * fabric_.hop_latency_s);
 }
 
-// Along a chain every hop waits for a slot of all channels; the library does not take that into account when it chooses.
+// Along a chain every hop waits for a slot of all channels; the library does not count that when it chooses.
 double Collectives::relayed_s(const ProtocolTuning& c, const Built& built, double bytes) const {
   return std::min(bytes, built.channels * c.network_slot.value()) * built.passed_network / c.efficiency +
          std::min(bytes, built.channels * c.nvlink_slot.value()) * built.passed_nvlink / c.efficiency;

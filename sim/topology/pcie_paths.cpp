@@ -13,7 +13,7 @@ namespace {
 constexpr const char* kSwitches = "/node/pcie/switches";
 
 // Device -> the switch that it hangs below; a fault where one hangs nowhere, or twice.
-std::vector<int> places_of(FabricBuilder& b, const char* kind, int count, std::vector<int> PcieSwitch::* devices) {
+std::vector<int> places_of(FabricBuilder& b, const char* kind, int count, std::vector<int> PcieSwitch::*devices) {
   const std::vector<PcieSwitch>& all = b.fabric.pcie.switches;
   std::vector<int> place(static_cast<size_t>(count), -1);
   for (size_t s = 0; s < all.size(); ++s)
@@ -45,9 +45,10 @@ void set_parents(FabricBuilder& b) {
       above = static_cast<int>(found - names.begin());
     b.fabric.pcie_above.push_back(above);
     if (above >= 0 && all[static_cast<size_t>(above)].socket != all[s].socket)
-      b.fault(fmt::format("{}/{}/socket", kSwitches, s),
-              fmt::format("socket {} below a switch of socket {}", all[s].socket, all[static_cast<size_t>(above)].socket),
-              "one socket from the root down");
+      b.fault(
+          fmt::format("{}/{}/socket", kSwitches, s),
+          fmt::format("socket {} below a switch of socket {}", all[s].socket, all[static_cast<size_t>(above)].socket),
+          "one socket from the root down");
   }
   for (size_t s = 0; s < all.size(); ++s) {
     int at = static_cast<int>(s);
@@ -64,7 +65,8 @@ void set_nearest(Fabric& f) {
     size_t least = 0;
     for (int k = 0; k < f.nics; ++k) {
       const int from = f.gpu_place[static_cast<size_t>(g)], to = f.nic_place[static_cast<size_t>(k)];
-      const bool far = f.pcie.switches[static_cast<size_t>(from)].socket != f.pcie.switches[static_cast<size_t>(to)].socket;
+      const bool far =
+          f.pcie.switches[static_cast<size_t>(from)].socket != f.pcie.switches[static_cast<size_t>(to)].socket;
       const size_t links = f.pcie_path(0, from, to).size() + (far ? 1000 : 0);
       if (nearest.empty() || links < least) nearest.clear(), least = links;
       if (links == least) nearest.push_back(k);

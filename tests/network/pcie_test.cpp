@@ -24,7 +24,8 @@ Cluster two_switches() {
   c.node.nvlink.bandwidth = gigabytes(1);
   c.node.nvlink.island = 1;
   c.node.accelerator.host_bandwidth = gigabytes(26);
-  c.node.pcie.switches = {{"first", "", 0, gigabytes(24), {0, 1}, {0, 1}}, {"second", "", 1, gigabytes(24), {2, 3}, {2, 3}}};
+  c.node.pcie.switches = {{"first", "", 0, gigabytes(24), {0, 1}, {0, 1}},
+                          {"second", "", 1, gigabytes(24), {2, 3}, {2, 3}}};
   c.node.pcie.inter_socket = gigabytes(16);
   return c;
 }

@@ -44,18 +44,25 @@ TEST_CASE("levels 2 and 3 of a step agree up to the rounds: rings, shards, pipel
     Sets set;
   };
   const std::vector<Shape> shapes{
-      {"rings over 4 nodes", kLlama, {"/plan/nodes=4", "/plan/tp=8", "/plan/cp=1", "/plan/gbs=8", "/plan/sharding=none"}},
+      {"rings over 4 nodes",
+       kLlama,
+       {"/plan/nodes=4", "/plan/tp=8", "/plan/cp=1", "/plan/gbs=8", "/plan/sharding=none"}},
       {"one group of 16 ranks", kLlama, {"/plan/nodes=2", "/plan/tp=1", "/plan/cp=1", "/plan/gbs=16"}},
-      {"shards of a node", kLlama,
+      {"shards of a node",
+       kLlama,
        {"/plan/nodes=4", "/plan/tp=2", "/plan/cp=1", "/plan/gbs=32", "/plan/sharding=zero1", "/plan/shard_group=4"}},
-      {"gathered layer by layer", kLlama,
+      {"gathered layer by layer",
+       kLlama,
        {"/plan/nodes=2", "/plan/tp=2", "/plan/cp=1", "/plan/gbs=16", "/plan/sharding=zero3"}},
-      {"a pipeline of 4 stages", kLlama,
+      {"a pipeline of 4 stages",
+       kLlama,
        {"/plan/nodes=4", "/plan/tp=4", "/plan/pp=4", "/plan/vp=2", "/plan/cp=1", "/plan/gbs=16"}},
       {"contexts over two nodes", kLlama, {"/plan/nodes=4", "/plan/tp=8", "/plan/cp=2", "/plan/gbs=4"}},
-      {"experts over two nodes", "scenarios/mixtral-8x7b.json",
+      {"experts over two nodes",
+       "scenarios/mixtral-8x7b.json",
        {"/plan/nodes=4", "/plan/tp=2", "/plan/ep=8", "/plan/gbs=16", "/plan/sharding=zero1"}},
-      {"trees in the network", kLlama,
+      {"trees in the network",
+       kLlama,
        {"/plan/nodes=2", "/plan/tp=4", "/plan/cp=1", "/plan/gbs=8", "/plan/sharding=none", "/software/nvls=false"}}};
   for (const Shape& s : shapes) {
     const Result loads = result(s.file, small_job(s.set), two), messages = result(s.file, small_job(s.set), three);
@@ -77,16 +84,18 @@ TEST_CASE("what the engine carries is what the operations send, by class of link
   const auto one_of = [&](const std::vector<int>& choices) { return choices[random() % choices.size()]; };
   int tried = 0;
   for (int i = 0; i < 60; ++i) {
-    const int nodes = one_of({2, 4, 8}), tp = one_of({1, 2, 8}), pp = one_of({1, 2, 4}), cp = one_of({1, 2}), ga = one_of({4, 8});
+    const int nodes = one_of({2, 4, 8}), tp = one_of({1, 2, 8}), pp = one_of({1, 2, 4}), cp = one_of({1, 2}),
+              ga = one_of({4, 8});
     const int vp = pp > 1 ? one_of({1, 2}) : 1, ranks = 8 * nodes;
     if (ranks % (tp * pp * cp) != 0 || ranks == tp * pp * cp) continue;
     const int dp = ranks / (tp * pp * cp);
     const char* sharding = std::vector<const char*>{"none", "zero1", "zero3"}[static_cast<size_t>(one_of({0, 1, 2}))];
     if (pp > 1 && std::string(sharding) == "zero3") sharding = "zero1";
-    const Sets set = small_job({fmt::format("/plan={{\"nodes\": {}, \"tp\": {}, \"pp\": {}, \"vp\": {}, \"cp\": {}, \"gbs\": {}, "
-                                            "\"sharding\": \"{}\"}}",
-                                            nodes, tp, pp, vp, cp, dp * ga, sharding),
-                                "/software/gradients_beside_backward=false", "/software/nvls=false"});
+    const Sets set =
+        small_job({fmt::format("/plan={{\"nodes\": {}, \"tp\": {}, \"pp\": {}, \"vp\": {}, \"cp\": {}, \"gbs\": {}, "
+                               "\"sharding\": \"{}\"}}",
+                               nodes, tp, pp, vp, cp, dp * ga, sharding),
+                   "/software/gradients_beside_backward=false", "/software/nvls=false"});
     INFO(set.back() << " " << set[4]);
     const LoadedScenario scenario = loaded(kLlama, set);
     const Scenario& s = scenario.scenario;
@@ -112,7 +121,8 @@ TEST_CASE("what the engine carries is what the operations send, by class of link
     network::Collectives collectives(fabric, options);
     const RankGrid grid(s.plan, fabric, placed);
     const auto groups = groups_of(in);
-    const auto add = [&](network::Operation op, const std::vector<std::vector<network::Rank>>& ranks_of_groups, double bytes, double size) {
+    const auto add = [&](network::Operation op, const std::vector<std::vector<network::Rank>>& ranks_of_groups,
+                         double bytes, double size) {
       if (bytes > 0 && ranks_of_groups.front().size() > 1)
         carry(fabric, collectives.cost(op, ranks_of_groups, size).load, bytes, sent);
     };
@@ -134,7 +144,8 @@ TEST_CASE("what the engine carries is what the operations send, by class of link
         const double times = ga * (next == 0 ? vp - 1 : vp);
         for (const bool backward : {false, true})
           add(network::Operation::send_recv,
-              backward ? grid.hand_over_pairs(d, next, stage) : grid.hand_over_pairs(d, stage, next), times * hand_over, hand_over);
+              backward ? grid.hand_over_pairs(d, next, stage) : grid.hand_over_pairs(d, stage, next), times * hand_over,
+              hand_over);
       }
     }
     if (s.plan.sharding == Sharding::zero3 || !net.in_visits.empty()) {

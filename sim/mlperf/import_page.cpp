@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -50,7 +51,11 @@ HtmlCell cell(const json& all, const std::string& pointer, const std::string& un
   const json& value = all[at];
   if (!value.is_number()) return {value.is_string() ? value.get<std::string>() : value.dump(), "", ""};
   const auto number = value.get<double>();
-  return {unit.empty() ? report::plain(number, 7) : report::in_unit(number, unit), value.dump(), pointer};
+  const bool whole = number == std::round(number);
+  return {!unit.empty() ? report::in_unit(number, unit)
+          : whole       ? report::count_text(number)
+                        : report::plain(number, 7),
+          value.dump(), pointer};
 }
 
 template <size_t N>

@@ -12,6 +12,7 @@
 #include "core/files.hpp"
 #include "core/outputs.hpp"
 #include "report/numbers.hpp"
+#include "report/run_lines.hpp"
 
 namespace tw::report {
 namespace {
@@ -97,7 +98,9 @@ std::string hall_table(const HallAnswer& a) {
                        j.kg_co2e, j.cost ? plain(*j.cost) : "-");
   }
   if (o.jobs.size() > kMostJobsListed) out += fmt::format("and {} more: jobs.csv\n", o.jobs.size() - kMostJobsListed);
-  const auto line = [&](const char* what, const std::string& value) { out += fmt::format("{:<26}{}\n", what, value); };
+  const auto line = [&](const char* what, const std::string& value) {
+    out += wrapped(value, fmt::format("{:<26}", what), std::string(26, ' '));
+  };
   out += "\n";
   line("energy at the feed", fmt::format("{:.5g} MWh", o.feed_j / 3.6e9));
   for (const auto& [what, joules] : {std::pair{"  nodes with jobs", o.energy.nodes_j},

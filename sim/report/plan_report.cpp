@@ -11,6 +11,7 @@
 #include "core/outputs.hpp"
 #include "report/numbers.hpp"
 #include "report/result_json.hpp"
+#include "report/run_lines.hpp"
 
 namespace tw::report {
 namespace {
@@ -158,20 +159,27 @@ std::string answers_table(const std::vector<const PlanAnswer*>& shown) {
     for (size_t c = 0; c < cells.size(); ++c) columns[c].cells.push_back(cells[c]);
   }
   std::string out, shared;
-  std::vector<std::string> lines(shown.size() + 1, " ");
-  for (const Column& c : columns) {
-    const auto& cells = c.cells;
-    if (c.size && std::equal(cells.begin() + 1, cells.end(), cells.begin())) {
-      const bool usual = c.name == "in host" && cells.front() == "0";
-      if (!usual) shared += fmt::format("{}{} {}", shared.empty() ? "" : ", ", c.name, cells.front());
-      continue;
+  std::vector<std::string> lines;
+  for (const bool mfu : {true, false}) {  // left out where the table would be wider than a terminal
+    lines.assign(shown.size() + 1, " ");
+    shared.clear();
+    for (const Column& c : columns) {
+      const auto& cells = c.cells;
+      if (c.name == "MFU" && !mfu) continue;
+      if (c.size && std::equal(cells.begin() + 1, cells.end(), cells.begin())) {
+        if (c.name != "in host" || cells.front() != "0")
+          shared += fmt::format("{}{} {}", shared.empty() ? "" : ", ", c.name, cells.front());
+        continue;
+      }
+      size_t width = c.name.size();
+      for (const std::string& cell : cells) width = std::max(width, cell.size());
+      for (size_t i = 0; i < lines.size(); ++i)
+        lines[i] += fmt::format(" {:>{}}", i == 0 ? c.name : cells[i - 1], width);
     }
-    size_t width = c.name.size();
-    for (const std::string& cell : cells) width = std::max(width, cell.size());
-    for (size_t i = 0; i < lines.size(); ++i) lines[i] += fmt::format(" {:>{}}", i == 0 ? c.name : cells[i - 1], width);
+    if (lines.front().size() <= 80) break;
   }
   for (const std::string& line : lines) out += line + "\n";
-  if (!shared.empty()) out += fmt::format("  {}: {}\n", shown.size() > 1 ? "all of them" : "the plan", shared);
+  if (!shared.empty()) out += wrapped((shown.size() > 1 ? "all of them: " : "the plan: ") + shared, "  ", "    ");
   if (own) out += "  * the scenario's own plan\n";
   return out;
 }
@@ -195,7 +203,7 @@ std::string plan_table(const PlanSearch& s, size_t most) {
   std::string out = fmt::format("{} plans considered", count_text(static_cast<double>(s.considered)));
   for (const auto& [why, count] : s.left_out)
     out += fmt::format("\n  {:>9} left out: {}", count_text(static_cast<double>(count)), why);
-  out += fmt::format("\n  {:>9} estimated, {} simulated; a simulated step takes {:.3f} to {:.3f} of its estimate\n",
+  out += fmt::format("\n  {:>9} estimated, {} simulated; steps take {:.3f} to {:.3f} of their estimate\n",
                      count_text(static_cast<double>(s.estimated)), count_text(static_cast<double>(s.simulated)),
                      s.least_ratio, s.most_ratio);
   for (const auto& [limit, count] : s.fallen)
@@ -256,10 +264,11 @@ std::string fit_table(const HallFit& f) {
     out += fmt::format("  {:<14} {:>9} {:>6} {:>6} {:>10} {:>10}  {}\n", a.by, power_text(a.limit_w), a.nodes,
                        a.nodes > 0 ? fmt::format("{}", a.gbs) : "-", a.nodes > 0 ? power_text(a.peak_w) : "-",
                        a.nodes > 0 ? power_text(a.network_w) : "-", a.bound);
-  return out + fmt::format(
-                   "A node: {} at its simulated peak, {} by nameplate (boards at their limit, the rest at full "
-                   "load). Peaks are\nthose of the building: switches and cooling included. {} runs simulated.\n",
-                   power_text(f.node_peak_w), power_text(f.node_nameplate_w), f.simulated);
+  return out + wrapped(fmt::format("A node: {} at its simulated peak, {} by nameplate (boards at their limit, the rest "
+                                   "at full load). Peaks are those of the building: switches and cooling included. {} "
+                                   "runs simulated.",
+                                   power_text(f.node_peak_w), power_text(f.node_nameplate_w), f.simulated),
+                       "", "");
 }
 
 std::string fit_json(const HallFit& f) {

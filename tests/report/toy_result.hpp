@@ -18,7 +18,7 @@ inline tw::Result result() {
   r.step.breakdown_s.compute = 0.5;
   r.step.breakdown_s.host = 0.1;
   r.step.breakdown_s.tp = 0.05;
-  r.memory = {61.2e9, 85.5e9, 60.9e9, 61.0e9, {{"weights", 34e9}, {"activations", 27.2e9}}};
+  r.memory = {61.2e9, 85.5e9, 60.9e9, 61.0e9, {}, {}, {{"weights", 34e9}, {"activations", 27.2e9}}};
   r.run.time_to_train_s = {318.3, std::nullopt, 318.3, 318.3, 318.3, 318.3, 329.4};
   r.run.steps = 384;
   r.run.samples = 3072;

@@ -14,13 +14,13 @@ using namespace tw;
 
 namespace {
 
-struct Lab {
+struct OffloadLab {
   Architecture network = load<Architecture>("models/networks/llama-layers.json");
   Software software = load<Software>("models/software/pytorch-eager-2.11.json");
   Cluster cluster;
   Training training;
   Plan plan;
-  Lab() {
+  OffloadLab() {
     training.sequence = 4096;
     training.optimizer = Optimizer{};
     software = with_optimizer(software, training);
@@ -81,7 +81,7 @@ TEST_CASE("copies of activations hide beside layers, and a pass is as long as th
 }
 
 TEST_CASE("a step with activations in the host's memory waits for its link as far as layers are shorter") {
-  Lab lab;
+  OffloadLab lab;
   const PassCost here = lab.pass();
   lab.training.offload_layers = 100;
   lab.cluster.node.host_memory.copy_bandwidth = lab.cluster.node.host_memory.bandwidth = bytes_per_second(1e15);
@@ -100,7 +100,7 @@ TEST_CASE("a step with activations in the host's memory waits for its link as fa
 }
 
 TEST_CASE("states updated by the host: gradients go, weights come, and the device updates the others meanwhile") {
-  Lab lab;
+  OffloadLab lab;
   const double kernels_s = lab.update().device_s(), states = lab.memory().optimizer, parameters = states / 12;
   lab.training.offload_states = 0.5;
   CHECK(lab.memory().optimizer == Approx(states / 2));
@@ -120,7 +120,7 @@ TEST_CASE("states updated by the host: gradients go, weights come, and the devic
 }
 
 TEST_CASE("states that come for the update and go again take what the link takes, both ways at once") {
-  Lab lab;
+  OffloadLab lab;
   const double kernels_s = lab.update().device_s(), states = lab.memory().optimizer;
   lab.training.offload_states = 1;
   lab.training.offload_update = OffloadUpdate::device;

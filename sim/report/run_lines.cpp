@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <cmath>
 #include <vector>
 
@@ -89,7 +90,13 @@ std::string tied(std::string text) {
   return text;
 }
 
-std::string wrapped(const std::string& text, const std::string& first_indent, const std::string& indent) {
+std::string wrapped(const std::string& words, const std::string& first_indent, const std::string& indent) {
+  // A number stays with its unit.
+  std::string text = words;
+  for (size_t i = 1; i + 1 < text.size(); ++i)
+    if (text[i] == ' ' && text[i - 1] >= '0' && text[i - 1] <= '9' &&
+        (std::isalpha(static_cast<unsigned char>(text[i + 1])) != 0 || text[i + 1] == '%'))
+      text[i] = kTied;
   std::string out = first_indent;
   size_t column = first_indent.size();
   for (size_t at = 0; at < text.size();) {

@@ -60,14 +60,14 @@ void step_lines(std::string& out, const Result& r) {
   if (r.memory.per_gpu_bytes && r.memory.capacity_bytes)
     line(out, "memory of a GPU",
          fmt::format("{} of {}", size_text(*r.memory.per_gpu_bytes), size_text(*r.memory.capacity_bytes)));
-  if (r.memory.host_bytes)
-    line(out, "host memory of a node",
-         fmt::format("{} of {}", size_text(*r.memory.host_bytes), or_dash(r.memory.host_capacity_bytes, size_text)));
   std::vector<std::string> memory;
   for (const auto& [name, part_bytes] : r.memory.parts_bytes)
     if (part_bytes > 0) memory.push_back(tied(input_name(name) + " " + size_text(part_bytes)));
   if (!memory.empty())
     out += wrapped(joined(memory), "                               ", "                               ");
+  if (r.memory.host_bytes)
+    line(out, "host memory of a node",
+         fmt::format("{} of {}", size_text(*r.memory.host_bytes), or_dash(r.memory.host_capacity_bytes, size_text)));
 }
 
 void jobs_lines(std::string& out, const Result& r) {

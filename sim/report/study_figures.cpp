@@ -147,7 +147,7 @@ Figures pareto_figure(const std::string& stem, const Study& study, size_t k, con
     for (const std::string& column : table.columns())
       if (!column.empty() && column.front() == '/') pointers.push_back(column);
   const ShownUnit ux = shown_unit(f.x, most_x), uy = shown_unit(f.y, most_y);
-  const auto [left, right] = std::pair{points.front().x, points.back().x};
+  const double left = points.front().x, right = points.back().x;
   double low = INFINITY, high = -INFINITY;
   for (const Point& p : points) low = std::min(low, p.y), high = std::max(high, p.y);
   // Labels that would lie on one another are left out of the drawing, not of the data; the front goes first.

@@ -88,6 +88,15 @@ StepEstimate PlanEstimator::operator()(const StepInputs& in) {
     if (!collectives_) collectives_ = step_collectives(in, fabric_, true);
     net_ = build_step_network(in, collectives_, place(fabric_, placement_, plan.nodes), 1);
     grid_ = grid;
+    // The slowest link of each exchange is all that an estimate asks for.
+    const auto slowness = [&](const network::LinkUse& use) {
+      return use.weight / net_->links[static_cast<size_t>(use.link)].capacity_Bps;
+    };
+    for (network::LoadClass& c : net_->classes)
+      if (!c.uses.empty())
+        c.uses = {*std::max_element(c.uses.begin(), c.uses.end(), [&](const auto& a, const auto& b) {
+          return slowness(a) < slowness(b);
+        })};
   }
   const NodeType& node = in.cluster->node;
   const Shape burst = shape_of(plan_step(in, *net_, {}), *net_);

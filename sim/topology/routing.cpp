@@ -176,11 +176,11 @@ void Router::walk(int from, int to, double bytes, const F& take) {
   std::vector<int> next;
   while (!level.empty() && level.front().first != to) {
     next.clear();
-    for (const auto& [at, part] : level) {
+    for (const auto& arrived : level) {
       double capacity = 0;
-      each_next(at, to, [&](const Arc& arc) { capacity += arc.capacity; });
-      each_next(at, to, [&](const Arc& arc) {
-        const double share = part * arc.capacity / capacity;
+      each_next(arrived.first, to, [&](const Arc& arc) { capacity += arc.capacity; });
+      each_next(arrived.first, to, [&](const Arc& arc) {
+        const double share = arrived.second * arc.capacity / capacity;
         take(arc.link, share);
         double& there = arriving_[static_cast<size_t>(arc.to)];
         if (there == 0) next.push_back(arc.to);

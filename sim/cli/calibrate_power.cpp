@@ -16,7 +16,7 @@
 namespace tw::cli {
 namespace {
 
-std::string value_text(const FittedConstant& c, double value) {
+std::string value_text(const FittedWatts& c, double value) {
   return c.unit.empty() ? fmt::format("{:.4f}", value) : fmt::format("{:.1f} {}", value, c.unit);
 }
 
@@ -44,7 +44,7 @@ std::string table(const PowerFit& f, const MeasuredPower& m) {
   std::string out =
       fmt::format("Power of a {} over {} readings, mean {:.1f} W\n  {:<18} {:>12} {:>12} {:>12}\n",
                   m.place == "gpu" ? "GPU" : m.place, f.readings, f.measured_w, "", "profile", "fitted", "+-");
-  for (const FittedConstant& c : f.constants) {
+  for (const FittedWatts& c : f.constants) {
     out += fmt::format("  {:<18} {:>12}", c.name, value_text(c, c.before));
     if (c.held.empty())
       out += fmt::format(" {:>12} {:>12}\n", value_text(c, c.after), value_text(c, c.standard_error.value_or(0)));
@@ -82,7 +82,7 @@ ExitCode calibrate_power(const PowerCalibration& a, Console& console) {
   for (double& t : readings.at_s) t -= a.offset_s;
   const PowerFit fit = fit_power(scenario, readings, workers(0));
   std::string fitted;
-  for (const FittedConstant& c : fit.constants)
+  for (const FittedWatts& c : fit.constants)
     if (c.held.empty()) fitted += (fitted.empty() ? "" : ", ") + c.name;
   const std::string source =
       fmt::format("{} fitted on {} ({} readings, rms {:.1f} W) by trainwatt calibrate --power with {}; the rest: {}",

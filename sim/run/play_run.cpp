@@ -94,7 +94,7 @@ class Player {
   double evaluation_s() const { return evaluation_fixed_s_ + evaluation_batches_s_; }
 
   // Work of one kind on all nodes. False when an event cut it off: the run has then gone back, or ended.
-  bool pass(PhaseKind kind, const Work& work, const ActivityTimes& shares, int steps = 0,
+  bool pass(PhaseKind kind, const Stint& work, const ActivityTimes& shares, int steps = 0,
             const std::vector<PhasePart>& parts = {}) {
     const RunClock::Cut cut = clock_.pass(kind, work, shares, steps, parts);
     if (cut == RunClock::Cut::dark) recover(Component::power, clock_.now_s());
@@ -118,7 +118,7 @@ class Player {
     const double jitter_s = source_.jitter_s(executed_++);
     const double own_s = std::max(0.2 * model_.quiet.time_s, model_.quiet.time_s + jitter_s);
     // Noise is a wait, which no clock makes longer.
-    const Work work{own_s, std::min(own_s, model_.quiet.time_s), model_.input.batch_s};
+    const Stint work{own_s, std::min(own_s, model_.quiet.time_s), model_.input.batch_s};
     if (executed_ == 1) return first_step(work);
     if (!pass(PhaseKind::train, work, busy_)) return false;
     const RunClock::Passed& passed = clock_.passed();
@@ -132,7 +132,7 @@ class Player {
     return true;
   }
 
-  bool first_step(Work work) {
+  bool first_step(Stint work) {
     const double pace = lanes_.pace(PhaseKind::train), step_s = work.length_s(pace);
     // Kernels are warm by then; what is set up in the first step are the communicators over the fabric.
     work.after_s = software_.phases.first_step_extra.value();
@@ -186,7 +186,7 @@ class Player {
       out_.wait_s += wait_s;
     }
     const double extra_s = first ? software_.phases.first_evaluation_extra.value() : 0;
-    const Work work{evaluation_fixed_s_ + evaluation_batches_s_, evaluation_batches_s_};
+    const Stint work{evaluation_fixed_s_ + evaluation_batches_s_, evaluation_batches_s_};
     const double own_s = work.length_s(lanes_.pace(PhaseKind::evaluation));
     (first ? out_.eval_first_s : out_.eval_s) = own_s + extra_s;
     // What the first evaluation takes longer, it waits at its front; the fixed cost of each is spread between its

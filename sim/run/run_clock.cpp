@@ -31,7 +31,7 @@ RunClock::RunClock(const RunInputs& in, const RunModel& model, uint64_t seed, do
     for (const int node : nodes_of(in)) factors_.push_back(spread_factor(in.step.cluster->node, seed, node));
 }
 
-RunClock::Cut RunClock::pass(PhaseKind kind, const Work& work, const ActivityTimes& shares, int steps,
+RunClock::Cut RunClock::pass(PhaseKind kind, const Stint& work, const ActivityTimes& shares, int steps,
                              const std::vector<PhasePart>& parts) {
   passed_ = {};
   for (double left = 1; left > 0 && work.length_s(1) > 0;) {
@@ -81,7 +81,7 @@ void RunClock::begin_step() {
 }
 
 // Tells the supply what the nodes draw from now on, and takes its answer. False when nodes go dark.
-bool RunClock::draw(PhaseKind kind, const Work& work, const ActivityTimes& shares,
+bool RunClock::draw(PhaseKind kind, const Stint& work, const ActivityTimes& shares,
                     const std::vector<PhasePart>& parts) {
   while (supply_.watches()) {
     node_w_.assign(factors_.size(), 0);

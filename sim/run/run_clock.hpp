@@ -13,7 +13,7 @@ namespace tw {
 
 // What is to be done: own_s at full pace, of which paced_s follows the clock of the slowest node, at least least_s;
 // then after_s.
-struct Work {
+struct Stint {
   double own_s = 0, paced_s = 0, least_s = 0, after_s = 0;
   double length_s(double pace) const { return std::max(own_s + paced_s * (pace - 1), least_s) + after_s; }
 };
@@ -28,7 +28,7 @@ class RunClock {
   enum class Cut { none, failure, dark };
   // Work of one kind on all nodes. Limits that begin or end, and what the supply does to the nodes, change its pace
   // from that moment on. `shares`: at full pace; of training the activity of a step in seconds.
-  Cut pass(PhaseKind kind, const Work& work, const ActivityTimes& shares, int steps = 0,
+  Cut pass(PhaseKind kind, const Stint& work, const ActivityTimes& shares, int steps = 0,
            const std::vector<PhasePart>& parts = {});
   // Of the last pass: time, and by how much slow nodes, waits for data and limits of the supply lengthened it.
   struct Passed {
@@ -49,7 +49,7 @@ class RunClock {
   Supply& supply() { return supply_; }
 
  private:
-  bool draw(PhaseKind kind, const Work& work, const ActivityTimes& shares, const std::vector<PhasePart>& parts);
+  bool draw(PhaseKind kind, const Stint& work, const ActivityTimes& shares, const std::vector<PhasePart>& parts);
   bool supply_acts(double end_s);
   bool obey();
 

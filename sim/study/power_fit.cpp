@@ -157,9 +157,9 @@ PowerFit fit_power(const LoadedScenario& scenario, PowerReadings readings, int j
   for (const Constant& c : constants())
     if (!readings.gpu || std::string(c.name) == "gap_power") free.push_back(&c);
   for (const Constant* c : free) out.constants.push_back({c->name, c->unit, c->get(fit.node()), 0, {}, ""});
-  const auto entry = [&](const Constant* c) -> FittedConstant& {
+  const auto entry = [&](const Constant* c) -> FittedWatts& {
     return *std::find_if(out.constants.begin(), out.constants.end(),
-                         [&](const FittedConstant& f) { return f.name == c->name; });
+                         [&](const FittedWatts& f) { return f.name == c->name; });
   };
   // What comes out below 0 goes back to where it was, and the others are fitted again.
   for (int round = 0; round < 2;) {
@@ -193,7 +193,7 @@ PowerFit fit_power(const LoadedScenario& scenario, PowerReadings readings, int j
   out.profile = scenario.scenario.cluster.node.power;
   NodeType node = scenario.scenario.cluster.node;
   for (const Constant& c : constants())
-    for (FittedConstant& f : out.constants)
+    for (FittedWatts& f : out.constants)
       if (f.name == c.name) {
         f.after = c.get(fit.node());
         if (f.held.empty()) c.set(node, f.after);

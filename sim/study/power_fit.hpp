@@ -15,7 +15,7 @@ struct PowerReadings {
   bool gpu = false;
 };
 
-struct FittedConstant {
+struct FittedWatts {
   std::string name, unit;  // key of the node's power profile
   double before = 0, after = 0;
   std::optional<double> standard_error;  // null where it is held
@@ -24,7 +24,7 @@ struct FittedConstant {
 
 struct PowerFit {
   NodePower profile;
-  std::vector<FittedConstant> constants;
+  std::vector<FittedWatts> constants;
   size_t readings = 0;    // inside the run
   double measured_w = 0;  // their mean
   // Simulated less measured, with the profile as it was and as it is.

@@ -19,14 +19,14 @@ using HeldBytes = std::array<double, kHeld>;
 
 // A layer, or the head: one pass each way, and what a sharded step gathers and reduces for it.
 struct Unit {
-  Stretch forward, backward, weight;         // weight: of a backward pass that is split
+  HeldStretch forward, backward, weight;         // weight: of a backward pass that is split
   double whole = 0, reduced = 0, shard = 0;  // weights as gathered, gradients as reduced, what is left of them
   double flops = 0;                          // its share of a pass's time
 };
 
 // A pass of a micro-batch through a chunk, layer by layer.
 struct Pass {
-  Stretch all;
+  HeldStretch all;
   struct Moment {
     double flops = 0;  // done by then
     HeldBytes held{};
@@ -35,7 +35,7 @@ struct Pass {
   double flops = 0;
 
   void add(Held what, double bytes) { all.add(what, bytes); }
-  void then(const Stretch& one, double work) {
+  void then(const HeldStretch& one, double work) {
     HeldBytes most = all.end;
     for (size_t i = 0; i < kHeld; ++i) most[i] += one.at_peak[i];
     moments.push_back({flops + work / 2, most});
@@ -151,7 +151,7 @@ void Visits::gather(Unit& unit, int chunk, bool tables, double share) const {
 
 // The buffer of a gather lives until the next one has come (PyTorch FSDP2; reference/gpu_lab_6/trace.csv).
 void Visits::pass_forward(Pass& pass, const Unit& u, double& before, bool keeps) {
-  Stretch one;
+  HeldStretch one;
   one.add(Held::gather_buffer, u.whole);
   one.add(Held::gathered, u.whole);
   one.add(Held::gather_buffer, -before);
@@ -164,7 +164,7 @@ void Visits::pass_forward(Pass& pass, const Unit& u, double& before, bool keeps)
 // Weights came with the layer after; those of the one before (`next` in this direction) come meanwhile. Gradients are
 // whole until the layer is done, and then leave in a buffer that lives until the next layer is done.
 void Visits::pass_backward(Pass& pass, const Unit& u, const Unit* next, double& before, bool kept) {
-  Stretch one;
+  HeldStretch one;
   if (!kept) {
     one.add(Held::gathered, u.whole);
     one.add(Held::gather_buffer, -u.whole);
@@ -261,7 +261,7 @@ void Visits::settle(Visit& visit) const {
   const auto split = [](MemoryPass pass) { return static_cast<size_t>(pass); };
   Pass &down = visit.passes[split(MemoryPass::backward)], &input = visit.passes[split(MemoryPass::input)],
        &weight = visit.passes[split(MemoryPass::weight)];
-  const Stretch& up = visit.of(MemoryPass::forward).all;
+  const HeldStretch& up = visit.of(MemoryPass::forward).all;
   for (size_t i = 0; i < kHeld; ++i) {
     const Held what = static_cast<Held>(i);
     if (what == Held::gradients || what == Held::shard_gradients) continue;
@@ -300,7 +300,7 @@ StageMemory Visits::stage(const StageWork& work) const {
     parameters(m, chunk);
     visits.push_back(visit(chunk));
   }
-  Stretch step;
+  HeldStretch step;
   double before_head = 0, away = 0;
   for (const MemoryVisit& v : work.visits) {
     const Visit& visit = visits[static_cast<size_t>(v.slot)];

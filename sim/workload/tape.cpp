@@ -22,7 +22,7 @@ bool logits(Held what) {
 // Gradients of tensors in backward; sums share one buffer.
 class GradientBuffers {
  public:
-  GradientBuffers(Stretch& now, Stretch* later) : now_(now), later_(later) {}
+  GradientBuffers(HeldStretch& now, HeldStretch* later) : now_(now), later_(later) {}
   // Of bytes that are there already.
   int hold(double bytes, int holders, Held held) {
     buffers_.push_back({bytes, holders, held});
@@ -54,22 +54,22 @@ class GradientBuffers {
     Held held = Held::temporaries;
     bool waits = false;
   };
-  Stretch& now_;
-  Stretch* later_;
+  HeldStretch& now_;
+  HeldStretch* later_;
   std::vector<Buffer> buffers_;
   double waiting_ = 0;
 };
 
 }  // namespace
 
-void Stretch::add(Held what, double bytes) {
+void HeldStretch::add(Held what, double bytes) {
   const size_t p = pool_of(what);
   end[index(what)] += bytes, now += bytes, pool[p] += bytes;
   pool_peak[p] = std::max(pool_peak[p], pool[p]);
   if (now > peak) peak = now, at_peak = end;
 }
 
-void Stretch::then(const Stretch& next, double times) {
+void HeldStretch::then(const HeldStretch& next, double times) {
   const double before = next.now > 0 ? times - 1 : 0;  // a growing stretch peaks in its last round, others in the first
   if (now + before * next.now + next.peak > peak) {
     peak = now + before * next.now + next.peak;
@@ -103,11 +103,11 @@ bool Tape::stays(int tensor) const {
   return tensor == input_ || t.always || (t.saved && !t.again);
 }
 
-Stretch Tape::forward() const {
+HeldStretch Tape::forward() const {
   std::vector<int> uses(tensors_.size(), 0);
   for (const TapeOp& op : ops_)
     for (const int t : op.in) ++uses[static_cast<size_t>(t)];
-  Stretch s;
+  HeldStretch s;
   const auto drop = [&](int t) {
     if (uses[static_cast<size_t>(t)] == 0 && !stays(t) && t != output_)
       s.add(tensors_[static_cast<size_t>(t)].held, -bytes(t));
@@ -121,8 +121,8 @@ Stretch Tape::forward() const {
   return s;
 }
 
-Stretch Tape::backward(Weights weights, Stretch* later) const {
-  Stretch s;
+HeldStretch Tape::backward(Weights weights, HeldStretch* later) const {
+  HeldStretch s;
   std::vector<int> users(tensors_.size(), 0);
   std::vector<bool> of_products(tensors_.size(), copies_);
   for (const TapeOp& op : ops_)
@@ -154,7 +154,7 @@ Stretch Tape::backward(Weights weights, Stretch* later) const {
     }
     const bool lives = op->weight_gradient > 0 && weights != Weights::in_place;
     const Held where = weights == Weights::stay ? Held::gradients : Held::temporaries;
-    Stretch& with_weights = put_off ? *later : s;
+    HeldStretch& with_weights = put_off ? *later : s;
     if (lives) with_weights.add(where, op->weight_gradient);
     const Held working = held_of(op->out.front());
     s.add(working, op->backward_workspace);

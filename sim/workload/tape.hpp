@@ -29,14 +29,14 @@ constexpr size_t kPools = 5;
 
 // What a stretch of the step does to memory, over its beginning: the bytes at its end, the most in between with what
 // was held then, and the most of each pool. Stretches join as (max, +).
-struct Stretch {
+struct HeldStretch {
   std::array<double, kHeld> end{}, at_peak{};
   double now = 0, peak = 0;
   std::array<double, kPools> pool{}, pool_peak{};
 
   void add(Held what, double bytes);  // allocates, or frees where negative
   void touch(Held what, double bytes) { add(what, bytes), add(what, -bytes); }
-  void then(const Stretch& next, double times = 1);  // times: as often in a row, exact where `next` repeats
+  void then(const HeldStretch& next, double times = 1);  // times: as often in a row, exact where `next` repeats
 };
 
 // One operation; tensors by their number.
@@ -68,13 +68,13 @@ class Tape {
   double bytes(int tensor) const { return tensors_[static_cast<size_t>(tensor)].bytes; }
 
   // From the input, which is there, to the output and what is kept.
-  Stretch forward() const;
+  HeldStretch forward() const;
   // From the output's gradient to the input's; what recomputation dropped is made again first. Gradients of weights are
   // added where they stay; else they live for the operation, or, where the kernel adds in place, not at all.
   enum class Weights { stay, pass, in_place };
   // With `later` gradients of weights are left to that stretch. What products keep and the gradients of their outputs
   // wait for it; eager autograd keeps the whole graph until then (torch.distributed.pipelining, _backward.py).
-  Stretch backward(Weights weights, Stretch* later = nullptr) const;
+  HeldStretch backward(Weights weights, HeldStretch* later = nullptr) const;
 
  private:
   struct Tensor {

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <regex>
 #include <set>
 #include <string>
 #include <vector>
@@ -106,5 +107,26 @@ TEST_CASE("no file is longer than 400 lines, and no function longer than 80") {
     CAPTURE(entry.path().string(), begin, length);
     CHECK(lines.size() <= 400);
     if (longer.count(entry.path().filename().string()) == 0) CHECK(length <= 80);
+  }
+}
+
+TEST_CASE("no two headers give one name to two types: their constructors would be one to the linker") {
+  std::map<std::string, std::set<std::string>> places;  // of namespace and name
+  for (const auto& entry : fs::recursive_directory_iterator(fs::path(source_folder()) / "sim")) {
+    if (entry.path().extension() != ".hpp") continue;
+    std::ifstream in(entry.path());
+    std::string space;
+    const std::regex begins("^(struct|class|enum class) (\\w+)( final)?( :[^;]*)? \\{.*"), opens("^namespace ([\\w:]+) \\{$");
+    std::smatch found;
+    for (std::string line; std::getline(in, line);) {
+      if (std::regex_match(line, found, opens)) space = found[1];
+      if (line.rfind("}  // namespace", 0) == 0) space = "tw";
+      if (std::regex_match(line, found, begins)) places[space + "::" + found[2].str()].insert(entry.path().string());
+    }
+  }
+  CHECK(places.size() > 200);
+  for (const auto& [name, files] : places) {
+    CAPTURE(name, *files.begin());
+    CHECK(files.size() == 1);
   }
 }

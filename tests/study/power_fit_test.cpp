@@ -16,8 +16,8 @@ PowerReadings series_of(const LoadedScenario& s, bool gpu = false) {
   return {r.series.time_s, r.series.mean_w, gpu};
 }
 
-const FittedConstant& constant(const PowerFit& f, const std::string& name) {
-  for (const FittedConstant& c : f.constants)
+const FittedWatts& constant(const PowerFit& f, const std::string& name) {
+  for (const FittedWatts& c : f.constants)
     if (c.name == name) return c;
   throw std::out_of_range(name);
 }
@@ -37,7 +37,7 @@ TEST_CASE("constants of a node's power come back from a series that they made") 
   CHECK(std::abs(fit.bias_after_w) < 0.5);
   // Loads of switches and adapters come and go together: one of them is held, and the other named.
   bool told = false;
-  for (const FittedConstant& c : fit.constants) told = told || c.held.find("cannot tell") != std::string::npos;
+  for (const FittedWatts& c : fit.constants) told = told || c.held.find("cannot tell") != std::string::npos;
   CHECK(told);
 }
 

@@ -90,7 +90,7 @@ TEST_CASE("an eager layer keeps and makes what was traced") {
   const CsvTable table = CsvTable::load("reference/gpu_lab_6/steps.csv");
   const LabStep lab(table, row_of(table, "m6-01"));
   const Tape tape = layer_tape(lab.work());
-  const Stretch forward = tape.forward(), backward = tape.backward(Tape::Weights::stay);
+  const HeldStretch forward = tape.forward(), backward = tape.backward(Tape::Weights::stay);
   // trace.csv, m6-01: operations 0 to 10 and 44 to 62.
   CHECK(forward.now / kMiB == Approx(656.5).epsilon(1e-4));
   CHECK(forward.peak / kMiB == Approx(688.5).epsilon(1e-4));
@@ -108,9 +108,9 @@ TEST_CASE("a backward pass in halves ends where a whole one does, and keeps what
   for (const bool eager : {true, false}) {
     lab.software.kernels.eager_elementwise = eager;
     const Tape tape = layer_tape(lab.work());
-    const Stretch forward = tape.forward(), whole = tape.backward(Tape::Weights::stay);
-    Stretch later;
-    const Stretch input = tape.backward(Tape::Weights::stay, &later);
+    const HeldStretch forward = tape.forward(), whole = tape.backward(Tape::Weights::stay);
+    HeldStretch later;
+    const HeldStretch input = tape.backward(Tape::Weights::stay, &later);
     for (size_t i = 0; i < kHeld; ++i) CHECK(input.end[i] + later.end[i] == Approx(whole.end[i]).margin(1));
     CHECK(input.end[static_cast<size_t>(Held::gradients)] == 0);
     // Outputs of the products: queries, keys and values, attention, both halves of the way up, the way down.
@@ -131,13 +131,13 @@ TEST_CASE("adapters keep their inputs, a frozen product nothing") {
 }
 
 TEST_CASE("stretches join as the moments of a step do") {
-  Stretch up, down;
+  HeldStretch up, down;
   up.add(Held::activations, 3), up.touch(Held::temporaries, 4);
   down.add(Held::temporaries, 2), down.add(Held::activations, -3), down.add(Held::temporaries, -2);
-  Stretch one;
+  HeldStretch one;
   for (int i = 0; i < 5; ++i) one.then(up);
   for (int i = 0; i < 5; ++i) one.then(down);
-  Stretch many;
+  HeldStretch many;
   many.then(up, 5), many.then(down, 5);
   CHECK(one.now == Approx(0).margin(1e-12));
   CHECK(one.peak == 19);  // five kept, and the last one's workspace

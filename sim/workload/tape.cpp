@@ -42,10 +42,14 @@ class GradientBuffers {
   void wait(int buffer) {
     Buffer& b = buffers_[static_cast<size_t>(buffer)];
     if (std::exchange(b.waits, true)) return;
-    ++b.holders, waiting_ += b.bytes;
+    ++b.holders;
     later_->add(Held::activations, -b.bytes);
   }
-  double waiting() const { return waiting_; }
+  // What waits counts as activations from now on.
+  void settle() {
+    for (const Buffer& b : buffers_)
+      if (b.waits) now_.add(b.held, -b.bytes), now_.add(Held::activations, b.bytes);
+  }
 
  private:
   struct Buffer {
@@ -57,7 +61,6 @@ class GradientBuffers {
   HeldStretch& now_;
   HeldStretch* later_;
   std::vector<Buffer> buffers_;
-  double waiting_ = 0;
 };
 
 }  // namespace
@@ -186,7 +189,7 @@ HeldStretch Tape::backward(Weights weights, HeldStretch* later) const {
   // An input that nothing saves was kept for recomputation.
   if (input_ >= 0 && !tensors_[static_cast<size_t>(input_)].saved)
     s.add(tensors_[static_cast<size_t>(input_)].held, -bytes(input_));
-  s.add(Held::temporaries, -buffers.waiting()), s.add(Held::activations, buffers.waiting());
+  buffers.settle();
   return s;
 }
 

@@ -10,6 +10,7 @@
 
 #include "cli/command.hpp"
 #include "cli/outputs.hpp"
+#include "core/files.hpp"
 
 namespace tw::cli {
 namespace {
@@ -67,6 +68,12 @@ ExitCode run(const Command& command, Console console) {
 }
 
 }  // namespace
+
+std::optional<std::string> named_file(const std::string& name, Faults& faults) {
+  auto path = find_input_file(name, "");
+  if (!path) faults.add({name, "", "there is no such file", suggest_file(name)});
+  return path;
+}
 
 int application(const std::vector<std::string>& arguments, const std::vector<Command>& known) {
   Console console;

@@ -145,8 +145,7 @@ std::string rows_table(const NcclTest& test, const Cluster& cluster) {
 
 ExitCode calibrate_links(const LinkCalibration& a, Console& console) {
   Faults& faults = console.faults;
-  const auto path = find_input_file(a.test, "");
-  if (!path) faults.add({a.test, "", "there is no such file", suggest_file(a.test)});
+  const auto path = named_file(a.test, faults);
   if (a.cluster.empty())
     faults.add({"--cluster", "", "is missing: the links of which cluster?", "a file of topologies/"});
   faults.throw_if_any();

@@ -69,8 +69,7 @@ std::string table(const PowerFit& f, const MeasuredPower& m) {
 
 ExitCode calibrate_power(const PowerCalibration& a, Console& console) {
   Faults& faults = console.faults;
-  const auto path = find_input_file(a.series, "");
-  if (!path) faults.add({a.series, "", "there is no such file", suggest_file(a.series)});
+  const auto path = named_file(a.series, faults);
   if (a.scenario.empty())
     faults.add({"--scenario", "", "is missing: what did the nodes do meanwhile?", "a file of scenarios/"});
   faults.throw_if_any();

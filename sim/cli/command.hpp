@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,9 @@ struct Command {
   std::vector<Option> options;
   std::function<ExitCode(Console&)> run;
 };
+
+// Where a file that the command line names stands; a fault where it is nowhere.
+std::optional<std::string> named_file(const std::string& name, Faults& faults);
 
 Command run_command();
 Command check_command();

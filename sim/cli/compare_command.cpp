@@ -33,11 +33,8 @@ ExitCode run(const CompareArguments& a, Console& console) {
   std::vector<std::string> inputs;
   std::vector<MeasuredPower> measured;
   for (const std::string& file : a.files) {
-    const auto path = find_input_file(file, "");
-    if (!path) {
-      faults.add({file, "", "there is no such file", suggest_file(file)});
-      continue;
-    }
+    const auto path = named_file(file, faults);
+    if (!path) continue;
     if (auto series = measured_power(file, read_file(*path), faults)) {
       measured.push_back(std::move(*series));
       continue;

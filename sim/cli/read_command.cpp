@@ -39,8 +39,7 @@ ExitCode run(const ReadArguments& a, Console& console) {
   Faults& faults = console.faults;
   foreign::Options options = a.options;
   read_map(a, options, faults);
-  const auto path = find_input_file(a.file, "");
-  if (!path) faults.add({a.file, "", "there is no such file", suggest_file(a.file)});
+  const auto path = named_file(a.file, faults);
   faults.throw_if_any();
   const foreign::Reading reading = foreign::read_any({a.file, read_file(*path)}, options, faults);
   faults.throw_if_any();

@@ -4,7 +4,8 @@
 // The law. A kernel draws a static part (that of an idle board with a context) and a dynamic part, which goes as f V^2.
 // Over the limit the board lowers the clock f, and the dynamic part of every clock-bound kernel shrinks by the same
 // factor `phi`; such a kernel then takes phi^-throttle_exponent as long (1/3 when V goes with f; the exponent of a
-// profile is fitted on burst against sustained rates). Memory-bound kernels, copies and collectives keep their speed
+// profile is fitted on burst against sustained rates; at lower clocks than those were measured at the limiter's own
+// exponent takes over, where the profile holds one). Memory-bound kernels, copies and collectives keep their speed
 // and power until phi falls below `memory_reserve`, because HBM and NVLink have clocks of their own. The limiter
 // settles where the mean power of the mix, with the lengthened kernels' longer shares, is the limit times `held_share`.
 #pragma once
@@ -22,7 +23,7 @@ struct BoardPower {
 
 // `shares`: shares of wall time by activity at burst speed; what is missing to 1 is spin. More than 1 is scaled to 1.
 // `limit`: the cap in force, normally accelerator.board_limit. A limit below what waiting and static power need cannot
-// be held: watts then stay above it and the slowdown is that of the lowest clock (1/8 of the dynamic power's clock).
+// be held: watts then stay above it and the slowdown is that of the lowest clock (1 % of the dynamic power).
 BoardPower board_power(const Accelerator& accelerator, const ActivityTimes& shares, Power limit);
 
 // Mean watts of shares that come from a timeline in which the kernels were lengthened already: the uncapped sum, or

@@ -204,6 +204,10 @@ void follow_chip(LoadedScenario& loaded, const Document& document, Faults& fault
   Accelerator& a = loaded.scenario.cluster.node.accelerator;
   try {
     if (!a.transfer_from.empty()) complete_transfer(a, rated_limit(a, document));
+    // A slower attention kernel keeps less of the chip busy.
+    const double still_w = a.power.context.value(), share = loaded.scenario.software.kernels.attention_watts;
+    for (Power* w : {&a.power.attention_forward, &a.power.attention_backward})
+      *w = watts(still_w + share * (w->value() - still_w));
     if (!loaded.scenario.workload) return;
     const std::string warning = scale_to_chip(*loaded.scenario.workload, a);
     if (!warning.empty()) loaded.warnings.push_back(warning);

@@ -226,9 +226,11 @@ void warn_about(Result& r, const LoadedScenario& loaded, const PowerRun& power) 
   // The law between cap and speed is fitted at one limit; nothing was measured below it.
   if (a.board_limit < a.power.fitted_limit)
     r.warnings.push_back(fmt::format(
-        "time and power under a cap of {} are an estimate: kernels lengthen with the dynamic power that is left to the "
-        "-{:.2f}, fitted on burst against sustained rates at {}",
-        to_text(a.board_limit), a.power.throttle_exponent, to_text(a.power.fitted_limit)));
+        "time and power under a cap of {} are an estimate: below {} kernels lengthen with the dynamic power that is "
+        "left to the -{:.2f}, {}",
+        to_text(a.board_limit), to_text(a.power.fitted_limit),
+        a.power.limiter ? a.power.limiter->clock_exponent : a.power.throttle_exponent,
+        a.power.limiter ? "as the limiter's clock was seen to go" : "fitted on burst against sustained rates there"));
   if (const double mfu = r.step.mfu.value_or(0); mfu > 1)
     r.warnings.push_back(fmt::format(
         "an MFU of {:.2f} cannot be: the peaks of {} and its measured kernels do not belong together", mfu, a.name));

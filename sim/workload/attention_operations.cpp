@@ -16,6 +16,11 @@ AttentionShape attention_shape(const Work& w) {
   // Scores run over the query's size, their use over the value's.
   shape.head_dim = (static_cast<double>(n.query_width()) + static_cast<double>(n.output_width())) / (2.0 * n.heads);
   shape.causal = n.causal;
+  if (w.p.cp > 1 && shape.causal && w.p.context != ContextExchange::heads && !w.software.kernels.balanced_context) {
+    // The last rank sees all keys before its part, and its own under the mask.
+    shape.key_tokens = sequence * (1 - 0.5 / w.p.cp);
+    shape.causal = false;
+  }
   if (w.kind.mixer == Mixer::window && static_cast<double>(n.window) < sequence) {
     // A tile of 128 queries reads the keys of all its windows (reference/gpu_lab_8/attention_windows.csv).
     constexpr double kTile = 128;
@@ -64,12 +69,13 @@ void attention_gradient(Builder& b, const Work& w) {
 }
 
 // Rotary positions. Eager PyTorch casts to FP32, multiplies as complex numbers and casts back, and then copies keys and
-// values for every query head (torchtitan, apply_rotary_emb and repeat_kv); in backward it sums these.
+// values for every query head (torchtitan, apply_rotary_emb and repeat_kv); in backward it sums these. Bytes an element
+// at the rate of copies: reference/gpu_lab_10/eager_kernels.csv.
 // Transformer Engine's fused kernel knows no factor of sines and cosines, so that Megatron-Core runs positions that
 // have one as eager kernels in BF16 (rope_utils.py: mscale); bytes an element from
 // reference/gpu_lab_9/rotary_scaled.csv.
 void rotate(Builder& b, const Work& w, bool backward) {
-  constexpr double kScaledBytes = 31, kScaledBackwardBytes = 33;
+  constexpr double kScaledBytes = 31, kScaledBackwardBytes = 33, kComplexBytes = 27.4, kComplexBackwardBytes = 28;
   const Sizes& s = w.s;
   if (!w.n.rotary) return;
   const char* name = backward ? "rotary gradient" : "rotary";
@@ -78,7 +84,7 @@ void rotate(Builder& b, const Work& w, bool backward) {
     return b.bare(name, (backward ? kScaledBackwardBytes : kScaledBytes) * s.tokens * (s.query + s.kv),
                   backward ? 14 : 24);
   if (!b.eager()) return b.memory(name, 2 * kBf16 * s.tokens * (s.query + s.kv), 2);
-  b.memory(name, (2 * kBf16 + 4 * kFp32) * s.tokens * (s.query + s.kv), 6);
+  b.memory(name, (backward ? kComplexBackwardBytes : kComplexBytes) * s.tokens * (s.query + s.kv), 6);
   if (s.kv < s.query) b.memory(repeats, kBf16 * s.tokens * 2 * (s.kv + s.query), 2);
 }
 

@@ -105,8 +105,12 @@ class Builder {
   void at_rate(Bandwidth rate) { out_.back().rate = rate.value(); }
   // A norm. Eager kernels reach the measured bandwidth of norms only, backward less (reference/gpu_lab/memory_ops.csv).
   void norm(const char* name, double bytes, int launches = 1) {
+    if (eager() && software_.kernels.composite_norms) {
+      // Bytes an element at the rate of copies, for the 4 and 6 of one kernel (reference/gpu_lab_10/eager_kernels.csv).
+      return backward_ ? bare(name, bytes / 6 * 118, 17) : bare(name, bytes / 4 * 57, 8);
+    }
     memory(name, bytes, launches);
-    if (!software_.kernels.eager_elementwise) return;
+    if (!eager()) return;
     out_.back().norm = true;
     if (backward_) out_.back().bytes /= software_.kernels.norm_backward_speed;
   }

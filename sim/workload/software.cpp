@@ -74,6 +74,12 @@ void Software::Kernels::describe(Description<Kernels>& d) {
       "expert by expert, and FP8 rows are padded");
   d.optional("attention_speed", &Kernels::attention_speed,
              "speed of the release's attention kernels over the fused flash attention that profiles hold", above(0));
+  d.optional("attention_watts", &Kernels::attention_watts,
+             "dynamic power of the release's attention kernels over that of the ones that profiles hold",
+             between(0.1, 2));
+  d.optional("balanced_context", &Kernels::balanced_context,
+             "with context parallelism each rank holds an early and a late part of a causal sequence, so that all work "
+             "alike; else parts in a row, and the last rank, which sees all keys, makes the others wait");
   d.optional("fused_attention", &Kernels::fused_attention,
              "attention is one kernel that keeps its scores to itself; else two batched products, softmax and dropout, "
              "whose scores go through memory and are kept for backward");
@@ -98,6 +104,8 @@ void Software::Kernels::describe(Description<Kernels>& d) {
              between(0.01, 2));
   d.optional("eager_elementwise", &Kernels::eager_elementwise,
              "norms, activations and additions run as kernels of their own, nothing is fused");
+  d.optional("composite_norms", &Kernels::composite_norms,
+             "eager norms are chains of FP32 kernels, as PyTorch's RMSNorm was before it had a kernel of its own");
   d.optional("scatter_add", &Kernels::scatter_add,
              "eager kernels: rate of adding rows to those of their tokens, on a chip of rated_peak; 0: as the memory");
   d.optional("scale_rows", &Kernels::scale_rows, "the same of scaling rows by the gates of their experts");

@@ -69,6 +69,8 @@ struct Software {
     bool fp8_attention = false;
     double fp8_attention_speedup = 1.4;
     double attention_speed = 1;        // of the release's attention kernels over fused flash attention as measured
+    double attention_watts = 1;        // their dynamic power over that of those
+    bool balanced_context = true;      // ranks hold early and late parts of a causal sequence, and work alike
     bool fused_attention = true;       // else products, softmax and dropout of scores that go through memory
     double fp8_backward_slowdown = 1;  // FP8 gradients' products accumulate in split (full) precision
     double optimizer_bytes_per_parameter = 30;  // gradient, FP32 master and two moments, weight: read and written
@@ -78,6 +80,7 @@ struct Software {
     double memory_efficiency = 0.85;    // of fused memory-bound kernels, against the copy plateau
     double traffic_fused = 0.8;         // share of the counted traffic that is left after fusion and caching
     bool eager_elementwise = false;     // norms, activations, additions run as kernels of their own, nothing fused
+    bool composite_norms = false;       // eager norms are chains of FP32 kernels
     // Rates of PyTorch's scatter-add of BF16 rows (index_add, atomics) and of its scaling of rows by their gates, on a
     // chip of rated_peak (dense BF16), others in proportion; 0: as fast as the memory.
     Bandwidth scatter_add, scale_rows;

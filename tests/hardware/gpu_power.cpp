@@ -47,7 +47,13 @@ TEST_CASE("a lone kernel obeys the closed form") {
   h100.power.held_share = 1;
   const BoardPower power = board_power(h100, ActivityTimes::only(A::gemm_fp8), watts(500));
   CHECK(power.watts == Approx(500).epsilon(1e-9));
-  CHECK(power.slowdown == Approx(std::pow((900.0 - 120) / (500 - 120), 0.30)).epsilon(1e-9));
+  // To the clock that FP8 products have at the fitted limit by the fitted exponent, below it by the limiter's.
+  const double fitted = (900.0 - 120) / (700 - 120);
+  CHECK(power.slowdown == Approx(std::pow(fitted, 0.30) * std::pow((700.0 - 120) / (500 - 120), 0.5)).epsilon(1e-9));
+  CHECK(at(h100, ActivityTimes::only(A::gemm_fp8), 700) == Approx(std::pow(fitted, 0.30)).epsilon(1e-9));
+  h100.power.limiter.reset();
+  CHECK(at(h100, ActivityTimes::only(A::gemm_fp8), 500) ==
+        Approx(std::pow((900.0 - 120) / (500 - 120), 0.30)).epsilon(1e-9));
 }
 
 TEST_CASE("a lower cap slows GEMMs monotonically and draws less") {
@@ -127,5 +133,6 @@ TEST_CASE("a limit that cannot be held gives the lowest clock, not an endless se
   const Accelerator h100 = board("gpu-h100-sxm.json");
   const BoardPower power = board_power(h100, ActivityTimes::only(A::gemm_bf16), watts(50));
   CHECK(std::isfinite(power.slowdown));
-  CHECK(power.slowdown == Approx(std::pow(1e-3, -0.30)));
+  CHECK(power.slowdown == at(h100, ActivityTimes::only(A::gemm_bf16), 100));
+  CHECK(1980 / power.slowdown == Approx(210).epsilon(0.02));
 }

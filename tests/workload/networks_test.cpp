@@ -204,6 +204,28 @@ TEST_CASE("FLOPs of every kind of layer do not depend on the split") {
   }
 }
 
+TEST_CASE("parts of a sequence in a row make the last rank work, and nothing else changes") {
+  const Architecture n = network("llama3.1-8b");
+  Training t;
+  t.sequence = 65536;
+  Software in_a_row;
+  in_a_row.kernels.balanced_context = false;
+  for (const ContextExchange context : {ContextExchange::ring, ContextExchange::all_gather, ContextExchange::heads})
+    for (const int cp : {1, 2, 4, 8}) {
+      Plan p;
+      p.dp = p.gbs = 1, p.cp = cp, p.context = context;
+      const auto attention = [&](const Software& software) {
+        double sum = 0;
+        const LayerKind kind = layer_kinds(n).front();
+        for (const Operation& o : layer_operations(n, kind, t, p, software).forward)
+          if (o.kind == OperationKind::attention) sum += o.flops;
+        return sum;
+      };
+      const double last = context == ContextExchange::heads ? 1 : 2 - 1.0 / cp;
+      CHECK(attention(in_a_row) == Approx(last * attention({})).epsilon(1e-9));
+    }
+}
+
 TEST_CASE("recomputed modules free what they should") {
   const Architecture n = network("deepseek-v3");
   const LayerKind experts{Mixer::attention, Feed::experts};

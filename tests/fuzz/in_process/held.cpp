@@ -43,7 +43,7 @@ std::string text_of(const std::vector<std::string>& path) {
   return text;
 }
 
-Wrong numbers(const json& node, std::vector<std::string>& path) {
+Wrong numbers_hold(const json& node, std::vector<std::string>& path) {
   if (node.is_number()) {
     const double value = node.get<double>();
     if (!std::isfinite(value)) return {{"not finite", text_of(path)}};
@@ -55,7 +55,7 @@ Wrong numbers(const json& node, std::vector<std::string>& path) {
   if (!node.is_structured()) return std::nullopt;
   for (const auto& [key, value] : node.items()) {
     path.push_back(key);
-    if (Wrong wrong = numbers(value, path)) return wrong;
+    if (Wrong wrong = numbers_hold(value, path)) return wrong;
     path.pop_back();
   }
   return std::nullopt;
@@ -115,7 +115,7 @@ Wrong impossible(const std::string& text) {
   if (tree.is_discarded()) return {{"no json", text.substr(0, 200)}};
   for (const json& result : tree.is_array() ? tree : json::array({tree})) {
     std::vector<std::string> path;
-    if (Wrong wrong = numbers(result, path)) return wrong;
+    if (Wrong wrong = numbers_hold(result, path)) return wrong;
     if (Wrong wrong = parts(result)) return wrong;
   }
   Faults faults;

@@ -206,13 +206,44 @@ std::vector<DeliveryFlow> deliver(const std::vector<Vertex>& order, const Delive
   return flows;
 }
 
-}  // namespace
+// What the units of one stage carry over the run.
+struct StageSum {
+  StageTotals total;
+  Sum output_j, loss_j;
+  double spare_w = 0;
 
-DeliveryRun integrate_delivery(const Cluster& cluster, const PowerRun& run) {
-  std::vector<int> nodes;
-  for (const NodePowerRun& node : run.nodes) nodes.push_back(node.node);
-  DeliveryGraph graph = build_delivery(cluster, nodes);
-  // Moments at which anything changes.
+  void add(const DeliveryFlow& flow, const std::string& unit, double begin_s, double length_s) {
+    output_j.add(flow.output_w * length_s);
+    loss_j.add(flow.loss_w * length_s);
+    if (flow.output_w <= total.peak_w) return;
+    total.peak_w = flow.output_w;
+    total.peak_unit = unit;
+    total.peak_at_s = begin_s;
+  }
+  StageTotals closed() const {
+    StageTotals t = total;
+    t.output_j = output_j.value();
+    t.loss_j = loss_j.value();
+    if (t.rating_w <= 0) return t;
+    t.headroom_w = t.rating_w - t.peak_w;
+    t.spare_headroom_w = spare_w - t.peak_w;
+    t.redundant = t.spare_headroom_w >= 0;
+    return t;
+  }
+};
+
+// From the loads up.
+std::vector<StageSum> stage_sums(const PowerDelivery& delivery) {
+  std::vector<std::string> names{"node", "bus", "rectifier", "shelf"};
+  for (const PowerStage& stage : delivery.upstream) names.push_back(stage.kind);
+  names.push_back("feed");
+  std::vector<StageSum> stages(names.size());
+  for (size_t at = 0; at < names.size(); ++at) stages[at].total = {names[at], 0, 0, 0, 0, "", 0, 0, 0, 0, true};
+  return stages;
+}
+
+// Moments at which anything changes.
+std::vector<double> times_of_change(const PowerRun& run) {
   std::vector<double> times{run.run_begin_s, run.run_end_s};
   for (const PiecewiseWatts& dc : run.group_dc)
     for (size_t i = 0; i < dc.pieces(); ++i) times.push_back(dc.piece_begin_s(i));
@@ -222,71 +253,58 @@ DeliveryRun integrate_delivery(const Cluster& cluster, const PowerRun& run) {
   for (const FailedUnit& failure : run.failures) times.insert(times.end(), {failure.from_s, failure.to_s});
   std::sort(times.begin(), times.end());
   times.erase(std::unique(times.begin(), times.end()), times.end());
+  return times;
+}
 
-  const std::vector<std::string> order = [&] {
-    std::vector<std::string> names{"node", "bus", "rectifier", "shelf"};
-    for (const PowerStage& stage : cluster.power_delivery.upstream) names.push_back(stage.kind);
-    names.push_back("feed");
-    return names;
-  }();
+void set_batteries(DeliveryGraph& graph, const PowerRun& run, double time_s) {
+  std::map<int, double> battery_w;
+  for (const BusPowerRun& bus : run.buses)
+    if (bus.supply != bus.dc) battery_w[bus.bus] = bus.supply->at(time_s) - bus.dc->at(time_s);
+  for (Vertex v = 0; v < boost::num_vertices(graph) && !battery_w.empty(); ++v)
+    if (graph[v].kind == DeliveryKind::bus) graph[v].battery_w = battery_w[graph[v].index];
+}
+
+}  // namespace
+
+DeliveryRun integrate_delivery(const Cluster& cluster, const PowerRun& run) {
+  std::vector<int> nodes;
+  for (const NodePowerRun& node : run.nodes) nodes.push_back(node.node);
+  DeliveryGraph graph = build_delivery(cluster, nodes);
+  const std::vector<double> times = times_of_change(run);
+  std::vector<StageSum> stages = stage_sums(cluster.power_delivery);
   std::map<std::string, size_t> position;
-  DeliveryRun result;
-  for (const std::string& name : order) {
-    position[name] = result.stages.size();
-    result.stages.push_back({name, 0, 0, 0, 0, "", 0, 0, 0, 0, true});
-  }
-  std::vector<Sum> output(order.size()), loss(order.size());
-  std::vector<double> spare_w(order.size(), 0);
+  for (size_t at = 0; at < stages.size(); ++at) position[stages[at].total.stage] = at;
   std::vector<size_t> stage_of;  // of each vertex
   for (Vertex v = 0; v < boost::num_vertices(graph); ++v) {
-    const size_t at = position[graph[v].stage];
-    stage_of.push_back(at);
-    ++result.stages[at].units;
-    result.stages[at].rating_w = graph[v].rating_w;
-    spare_w[at] = graph[v].spare_rating_w;
+    StageSum& stage = stages[stage_of.emplace_back(position[graph[v].stage])];
+    ++stage.total.units;
+    stage.total.rating_w = graph[v].rating_w;
+    stage.spare_w = graph[v].spare_rating_w;
   }
   std::vector<double> node_w(run.nodes.size());
   Sum battery_j;
   const std::vector<Vertex> vertices = loads_first(graph);
   for (size_t k = 0; k + 1 < times.size(); ++k) {
-    const double begin_s = times[k], end_s = times[k + 1];
-    if (begin_s < run.run_begin_s || end_s > run.run_end_s) continue;
+    const double begin_s = times[k], length_s = times[k + 1] - times[k];
+    if (begin_s < run.run_begin_s || times[k + 1] > run.run_end_s) continue;
     fail_parts(graph, run, begin_s);
-    std::map<int, double> battery_w;
-    for (const BusPowerRun& bus : run.buses)
-      if (bus.supply != bus.dc) battery_w[bus.bus] = bus.supply->at(begin_s) - bus.dc->at(begin_s);
-    for (Vertex v = 0; v < boost::num_vertices(graph) && !battery_w.empty(); ++v)
-      if (graph[v].kind == DeliveryKind::bus) graph[v].battery_w = battery_w[graph[v].index];
+    set_batteries(graph, run, begin_s);
     for (size_t i = 0; i < node_w.size(); ++i) node_w[i] = run.node_w(i, begin_s);
     const std::vector<DeliveryFlow> flows = deliver(vertices, graph, node_w);
     for (Vertex v = 0; v < flows.size(); ++v) {
-      const size_t at = stage_of[v];
-      StageTotals& stage = result.stages[at];
-      output[at].add(flows[v].output_w * (end_s - begin_s));
-      loss[at].add(flows[v].loss_w * (end_s - begin_s));
-      battery_j.add(flows[v].battery_w * (end_s - begin_s));
-      if (flows[v].output_w > stage.peak_w) {
-        stage.peak_w = flows[v].output_w;
-        stage.peak_unit = graph[v].name;
-        stage.peak_at_s = begin_s;
-      }
+      stages[stage_of[v]].add(flows[v], graph[v].name, begin_s, length_s);
+      battery_j.add(flows[v].battery_w * length_s);
       // 1e-9: a load at its rating is not beyond it.
       if (graph[v].rating_w > 0 && flows[v].output_w > graph[v].rating_w * (1 + 1e-9))
         throw DoesNotFit(fmt::format("{} of {} is asked for {:.0f} W at {:.3f} s from run_start; it gives {:.0f} W",
                                      graph[v].name, cluster.name, flows[v].output_w, begin_s, graph[v].rating_w));
     }
   }
+  DeliveryRun result;
   Sum total_loss;
-  for (size_t at = 0; at < order.size(); ++at) {
-    StageTotals& stage = result.stages[at];
-    stage.output_j = output[at].value();
-    stage.loss_j = loss[at].value();
-    total_loss.add(stage.loss_j);
-    if (stage.rating_w > 0) {
-      stage.headroom_w = stage.rating_w - stage.peak_w;
-      stage.spare_headroom_w = spare_w[at] - stage.peak_w;
-      stage.redundant = stage.spare_headroom_w >= 0;
-    }
+  for (const StageSum& stage : stages) {
+    result.stages.push_back(stage.closed());
+    total_loss.add(result.stages.back().loss_j);
   }
   result.nodes_j = result.stages.front().output_j;
   result.loss_j = total_loss.value();

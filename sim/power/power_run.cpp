@@ -164,6 +164,72 @@ void integrate_buses(const Cluster& cluster, const PowerOptions& options, PowerR
   }
 }
 
+// Of all nodes, group by group.
+struct GroupSums {
+  NodeParts parts_j;
+  Sum wait_j, evaluation_j, any_evaluation_j, gpu_j;
+  double wait_s = 0, evaluation_s = 0, any_evaluation_s = 0, gpu_s = 0;
+  std::vector<Span> steady, training;  // of the first group that trains
+
+  void add(const NodeGroup& group, const GroupPower& power, double factors) {
+    const auto n = static_cast<double>(group.nodes.size());
+    parts_j.add(power.parts_j, factors);
+    any_evaluation_j.add(power.evaluation_j.value() * factors);
+    any_evaluation_s += power.evaluation_s * n;
+    if (!trains(group)) return;
+    wait_j.add(power.wait_j.value() * factors);
+    wait_s += power.wait_s * n;
+    evaluation_j.add(power.evaluation_j.value() * factors);
+    evaluation_s += power.evaluation_s * n;
+    gpu_j.add(power.steady_gpu_j.value() * factors);
+    gpu_s += power.steady_s * n;
+    if (!steady.empty()) return;
+    steady = train_spans(group, true);
+    training = train_spans(group, false);
+  }
+};
+
+void sum_buses(const PowerDelivery& delivery, PowerRun& run) {
+  Sum dc_j, loss_j, ac_j, battery_j;
+  for (const BusPowerRun& bus : run.buses) {
+    battery_j.add(bus.battery_j);
+    dc_j.add(bus.dc_j);
+    loss_j.add(bus.loss_j);
+    ac_j.add(bus.ac_j);
+    run.peak_bus_w = std::max(run.peak_bus_w, bus.peak_w);
+  }
+  run.nodes_dc_j = dc_j.value();
+  run.rectifier_loss_j = loss_j.value();
+  run.nodes_ac_j = ac_j.value();
+  run.battery_j = battery_j.value();
+  run.headroom_w = bus_rating_w(delivery) - run.peak_bus_w;
+  run.headroom_share = run.headroom_w / bus_rating_w(delivery);
+}
+
+void compare_nodes(PowerRun& run) {
+  if (run.nodes.empty()) return;
+  Sum mean_w;
+  run.min_w = run.max_w = run.nodes.front().mean_w;
+  for (const NodePowerRun& node : run.nodes) {
+    mean_w.add(node.mean_w);
+    run.min_w = std::min(run.min_w, node.mean_w);
+    run.max_w = std::max(run.max_w, node.mean_w);
+    run.peak_w = std::max(run.peak_w, node.peak_w);
+  }
+  run.mean_w = mean_w.value() / static_cast<double>(run.nodes.size());
+}
+
+// Of a node, over spans; nothing where there are none.
+std::optional<double> mean_over(const PowerRun& run, const std::vector<Span>& spans) {
+  Sum joules;
+  double node_s = 0;
+  for (const Span& span : spans) {
+    for (size_t i = 0; i < run.nodes.size(); ++i) joules.add(run.node_j(i, span.begin_s, span.end_s));
+    node_s += (span.end_s - span.begin_s) * static_cast<double>(run.nodes.size());
+  }
+  return ratio(joules, node_s);
+}
+
 }  // namespace
 
 double EnergyParts::total() const {
@@ -189,16 +255,11 @@ PowerRun integrate_power(const Cluster& cluster, const Timeline& timeline, const
   run.idle_w = idle_node(cluster.node, limit).total();
   size_t node_count = 0;
   for (const NodeGroup& group : timeline.groups) node_count += group.nodes.size();
-  const bool over_fabric = node_count > 1;
 
-  NodeParts parts_j;
-  Sum wait_j, evaluation_j, any_evaluation_j, gpu_j;
-  double wait_s = 0, evaluation_s = 0, any_evaluation_s = 0, gpu_s = 0;
-  std::vector<Span> steady, training;  // of the first group that trains
+  GroupSums sums;
   for (size_t g = 0; g < timeline.groups.size(); ++g) {
     const NodeGroup& group = timeline.groups[g];
-    const GroupPower power = group_power(cluster, timeline, group, limit, over_fabric);
-    const auto n = static_cast<double>(group.nodes.size());
+    const GroupPower power = group_power(cluster, timeline, group, limit, node_count > 1);
     double factors = 0;
     for (const int node : group.nodes) {
       NodePowerRun one;
@@ -211,69 +272,21 @@ PowerRun integrate_power(const Cluster& cluster, const Timeline& timeline, const
       factors += one.factor;
       run.nodes.push_back(one);
     }
-    parts_j.add(power.parts_j, factors);
-    any_evaluation_j.add(power.evaluation_j.value() * factors);
-    any_evaluation_s += power.evaluation_s * n;
-    if (trains(group)) {
-      wait_j.add(power.wait_j.value() * factors);
-      wait_s += power.wait_s * n;
-      evaluation_j.add(power.evaluation_j.value() * factors);
-      evaluation_s += power.evaluation_s * n;
-      gpu_j.add(power.steady_gpu_j.value() * factors);
-      gpu_s += power.steady_s * n;
-      if (steady.empty()) {
-        steady = train_spans(group, true);
-        training = train_spans(group, false);
-      }
-    }
+    sums.add(group, power, factors);
     run.group_dc.push_back(power.dc);
   }
-  run.wait_w = ratio(wait_j, wait_s);
-  run.evaluation_w = evaluation_s > 0 ? ratio(evaluation_j, evaluation_s) : ratio(any_evaluation_j, any_evaluation_s);
-  run.gpu_steady_w = ratio(gpu_j, gpu_s);
+  run.wait_w = ratio(sums.wait_j, sums.wait_s);
+  run.evaluation_w = sums.evaluation_s > 0 ? ratio(sums.evaluation_j, sums.evaluation_s)
+                                           : ratio(sums.any_evaluation_j, sums.any_evaluation_s);
+  run.gpu_steady_w = ratio(sums.gpu_j, sums.gpu_s);
   std::sort(run.nodes.begin(), run.nodes.end(),
             [](const NodePowerRun& a, const NodePowerRun& b) { return a.node < b.node; });
-
-  run.parts = parts_of(parts_j);
+  run.parts = parts_of(sums.parts_j);
   integrate_buses(cluster, options, run);
-
-  Sum dc_j, loss_j, ac_j, battery_j;
-  for (const BusPowerRun& bus : run.buses) {
-    battery_j.add(bus.battery_j);
-    dc_j.add(bus.dc_j);
-    loss_j.add(bus.loss_j);
-    ac_j.add(bus.ac_j);
-    run.peak_bus_w = std::max(run.peak_bus_w, bus.peak_w);
-  }
-  run.nodes_dc_j = dc_j.value();
-  run.rectifier_loss_j = loss_j.value();
-  run.nodes_ac_j = ac_j.value();
-  run.battery_j = battery_j.value();
-  run.headroom_w = bus_rating_w(cluster.power_delivery) - run.peak_bus_w;
-  run.headroom_share = run.headroom_w / bus_rating_w(cluster.power_delivery);
-
-  if (!run.nodes.empty()) {
-    Sum mean_w;
-    run.min_w = run.max_w = run.nodes.front().mean_w;
-    for (const NodePowerRun& node : run.nodes) {
-      mean_w.add(node.mean_w);
-      run.min_w = std::min(run.min_w, node.mean_w);
-      run.max_w = std::max(run.max_w, node.mean_w);
-      run.peak_w = std::max(run.peak_w, node.peak_w);
-    }
-    run.mean_w = mean_w.value() / static_cast<double>(run.nodes.size());
-    const auto mean_over = [&](const std::vector<Span>& spans) {
-      Sum joules;
-      double node_s = 0;
-      for (const Span& span : spans) {
-        for (size_t i = 0; i < run.nodes.size(); ++i) joules.add(run.node_j(i, span.begin_s, span.end_s));
-        node_s += (span.end_s - span.begin_s) * static_cast<double>(run.nodes.size());
-      }
-      return ratio(joules, node_s);
-    };
-    run.steady_w = mean_over(steady);
-    run.train_w = mean_over(training);
-  }
+  sum_buses(cluster.power_delivery, run);
+  compare_nodes(run);
+  run.steady_w = mean_over(run, sums.steady);
+  run.train_w = mean_over(run, sums.training);
   return run;
 }
 

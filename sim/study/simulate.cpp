@@ -254,6 +254,42 @@ void fill_reference(Result& result, const Reference& reference) {
   }
 }
 
+// Over all runs; of one alone, what its power says.
+void fill_energies(Result& r, const LoadedScenario& loaded, const PlayedRuns& played, const SimulatedRun& run,
+                   const PowerRun& power, const RunModel& model) {
+  const Scenario& s = loaded.scenario;
+  const MlperfWindow& m = s.run.mlperf_v4_0;
+  const bool several = played.samples.size() > 1;
+  r.series_of_runs = series_result(s, played, r.power.network_w);
+  const double rcp = r.series_of_runs.rcp_factor.value_or(1);
+  r.run.time_to_train_s = time_distribution(s, played, rcp);
+  const EnergyWindow window = several ? mean_window(played, r.power.network_w) : run_window(power, r.power.network_w);
+  const FacilityEnergy facility = facility_energy(s.site, window);
+  r.energy = energy_of(window, facility);
+  r.carbon = {facility.kg_co2e, {}, s.site.carbon_intensity.value() * joules_per_kwh};
+  if (played.finished()) {
+    const EnergyWindow scored = several ? mean_mlperf_window(s, played, r.power.network_w, rcp)
+                                        : mlperf_window(s.cluster, power, r.power.network_w, m.meter_before.value(),
+                                                        m.meter_after.value(), rcp);
+    const FacilityEnergy scored_facility = facility_energy(s.site, scored);
+    r.energy_mlperf_v4_0 = energy_of(scored, scored_facility);
+    r.carbon.kg_co2e_mlperf_v4_0 = scored_facility.kg_co2e;
+  }
+  r.cost["energy_usd"] = facility.cost;
+  r.grid = grid_view(loaded, run, power, model, r.energy, r.power.network_w.value_or(0),
+                     r.series_of_runs.samples.mean.value_or(run.samples), run.step_s);
+  if (facility.kg_co2e_market) r.grid.kg_co2e_market = facility.kg_co2e_market;
+  if (several) take_means(r, played);
+}
+
+// A figure needs no more than some ten thousand readings, however long the run.
+void fill_series(Result& r, const PowerRun& power) {
+  Meter meter = dc_meter;
+  meter.interval_s = std::max(meter.interval_s, (power.run_end_s - power.run_begin_s) / 50000);
+  const NodeSeries series = node_series(power, meter, power.run_begin_s, power.run_end_s);
+  r.series = {series.time_s, series.mean_w, series.p5_w, series.p95_w, series.p50_w};
+}
+
 }  // namespace
 
 RunInputs run_inputs(const Scenario& s) {
@@ -320,37 +356,12 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   r.run = run_result(s, in, model, run, r.step);
   const PowerRun power = integrate_power(s.cluster, run.timeline, run.power);
   fill_power(r, s, power, fabric, jobs);
-  const MlperfWindow& m = s.run.mlperf_v4_0;
   // All runs, the first one included: times, scores, energies and the power of nodes are taken over them.
   PlayedRuns played;
   add_sample(played, s, run);
   play_series(played, whole, options.workers);
-  const bool several = played.samples.size() > 1;
-  r.series_of_runs = series_result(s, played, r.power.network_w);
-  const double rcp = r.series_of_runs.rcp_factor.value_or(1);
-  r.run.time_to_train_s = time_distribution(s, played, rcp);
-  const EnergyWindow window = several ? mean_window(played, r.power.network_w) : run_window(power, r.power.network_w);
-  const FacilityEnergy facility = facility_energy(s.site, window);
-  r.energy = energy_of(window, facility);
-  r.carbon = {facility.kg_co2e, {}, s.site.carbon_intensity.value() * joules_per_kwh};
-  if (played.finished()) {
-    const EnergyWindow scored = several ? mean_mlperf_window(s, played, r.power.network_w, rcp)
-                                        : mlperf_window(s.cluster, power, r.power.network_w, m.meter_before.value(),
-                                                        m.meter_after.value(), rcp);
-    const FacilityEnergy scored_facility = facility_energy(s.site, scored);
-    r.energy_mlperf_v4_0 = energy_of(scored, scored_facility);
-    r.carbon.kg_co2e_mlperf_v4_0 = scored_facility.kg_co2e;
-  }
-  r.cost["energy_usd"] = facility.cost;
-  r.grid = grid_view(loaded, run, power, model, r.energy, r.power.network_w.value_or(0),
-                     r.series_of_runs.samples.mean.value_or(run.samples), run.step_s);
-  if (facility.kg_co2e_market) r.grid.kg_co2e_market = facility.kg_co2e_market;
-  if (several) take_means(r, played);
-  // A figure needs no more than some ten thousand readings, however long the run.
-  Meter meter = dc_meter;
-  meter.interval_s = std::max(meter.interval_s, (power.run_end_s - power.run_begin_s) / 50000);
-  const NodeSeries series = node_series(power, meter, power.run_begin_s, power.run_end_s);
-  r.series = {series.time_s, series.mean_w, series.p5_w, series.p95_w, series.p50_w};
+  fill_energies(r, loaded, played, run, power, model);
+  fill_series(r, power);
   r.timeline = std::move(run.timeline);
   r.power_options = run.power;
   move_cost(r, loaded);

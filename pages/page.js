@@ -16,6 +16,8 @@ document.querySelectorAll(".scroll, .drawing").forEach(function (frame) {
   var fold = frame.closest("details");
   if (fold) fold.addEventListener("toggle", reach);
 });
+// Exact values where the pointer is.
+document.querySelectorAll("[data-value]").forEach(function (cell) { cell.title = cell.getAttribute("data-value"); });
 // Sorts by exact values where a column has them, else by text; the first click of a numeric column is ascending too.
 document.querySelectorAll("th").forEach(function (head) {
   function sort() {

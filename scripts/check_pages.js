@@ -1,6 +1,5 @@
 // node check_pages.js PAGE...: opens pages at 390 and 1,280 px and as A4 print, light and dark: no console message, no
-// violation that axe-core finds with everything unfolded, no horizontal scroll, under 1 MB (four runs on a page: 1.5);
-// curves switch, values show.
+// violation that axe-core finds with everything unfolded, no horizontal scroll, under 1 MB; curves switch, values show.
 // Needs axe-core and puppeteer-core (npm) and BROWSER; see check_report.
 const fs = require('fs'), path = require('path'), puppeteer = require('puppeteer-core');
 const axe = fs.readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
@@ -60,8 +59,7 @@ async function hover(page) {
   const browser = await puppeteer.launch({ executablePath: process.env.BROWSER, args: ['--no-sandbox', '--disable-gpu'] });
   for (const file of process.argv.slice(2)) {
     const size = fs.statSync(file).size;
-    const runs = path.basename(file) === 'several.html' ? 4 : 1;  // each run has figures of its own
-    if (size > (runs > 1 ? 1.5e6 : 1e6)) problems.push(`${path.basename(file)}: ${size} bytes`);
+    if (size > 1e6) problems.push(`${path.basename(file)}: ${size} bytes`);
     for (const view of views) for (const scheme of ['light', 'dark']) await look(browser, file, view, scheme);
   }
   await browser.close();

@@ -13,13 +13,18 @@
 #include "core/csv_field.hpp"
 #include "core/text.hpp"
 #include "core/version.hpp"
+#include "report/columns.hpp"
 #include "report/numbers.hpp"
+#include "report/run_lines.hpp"
 
 namespace tw::mlperf {
 namespace {
 
+using report::columns_text;
 using report::count_text;
 using report::power_text;
+using report::TableColumn;
+using report::wrapped;
 
 using json = nlohmann::ordered_json;
 using Maybe = std::optional<double>;
@@ -59,9 +64,21 @@ std::string kind_title(const std::string& kind) {
   return title;
 }
 
+// A path's first folder and its end, whole folders, in `most` characters: "round/.../power/result_0/node_0.txt".
+std::string shortened_path(const std::string& path, size_t most) {
+  const size_t first = path.find('/');
+  if (path.size() <= most || first == std::string::npos) return path;
+  const std::string head = path.substr(0, first) + "/...";
+  size_t from = path.rfind('/');
+  for (size_t next = from; next > first && head.size() + path.size() - next <= most; next = path.rfind('/', next - 1))
+    from = next;
+  return head + path.substr(from);
+}
+
 std::string place(const LogFinding& f) {
-  const std::string file = printable(f.file, 300);
-  return f.line > 0 ? fmt::format("{}, line {}", file, f.line) : file;
+  const size_t room = f.line > 0 ? 58 : 72;
+  const std::string file = shortened_path(printable(f.file, 300), room);
+  return f.line > 0 ? file + report::tied(fmt::format(", line {}", f.line)) : file;
 }
 
 std::string title_of(const ImportedBenchmark& b) {
@@ -80,63 +97,67 @@ std::string title_of(const ImportedBenchmark& b) {
   add(s.division);
   add(s.status);
   if (!b.meter.empty()) add(b.meter == "dc" ? "DC meters" : "AC meters");
-  out += "\n";
-  if (!about.empty()) out += "  " + about + "\n";
+  out = wrapped(out, "", "  ");
+  if (!about.empty()) out += wrapped(about, "  ", "    ");
   if (b.simulated) out += "  SIMULATED by TrainWatt: no MLPerf result\n";
   return out;
 }
 
+// Why a run counts as failed; empty for one that does not.
+std::string failure_of(const ImportedRun& l) {
+  if (l.succeeded()) return "";
+  if (!l.finished()) return "unfinished";
+  if (!l.not_compliant.empty()) return "not compliant: " + printable(l.not_compliant, 200);
+  return l.status.empty() ? "no status" : "status " + printable(l.status, 12);
+}
+
 std::string runs_table(const ImportedBenchmark& b) {
   const bool power = std::any_of(b.runs.begin(), b.runs.end(), [](const MeasuredRun& r) { return !r.nodes.empty(); });
-  std::string out =
-      fmt::format("  {:<28} {:>10} {:>9} {:>9} {:>11}", "run", "time s", "samples", "step s", "evals x s");
-  if (power) out += fmt::format(" {:>8} {:>8} {:>7}", "run MJ", "v4.0 MJ", "kW/node");
-  out += "\n";
-  size_t shown = 0;
+  std::vector<TableColumn> columns{{"  run", true}, {"time s"}, {"samples"}, {"step s"}, {"evals x s"}};
+  if (power) columns.insert(columns.end(), {{"run MJ"}, {"v4.0 MJ"}, {"node kW"}});
+  const size_t name_width = power ? 15 : 28;
+  std::vector<std::vector<std::string>> rows;
+  std::string failed;
   for (const MeasuredRun& r : b.runs) {
-    if (shown++ == kMostRuns) {
-      out += fmt::format("  ... and {} more (--csv and --json hold all)\n", b.runs.size() - kMostRuns);
-      break;
-    }
+    if (rows.size() == kMostRuns) break;
     const ImportedRun& l = r.log;
-    const std::string step = !l.step_s         ? "-"
-                             : *l.step_s < 0.1 ? fmt::format("{:.6f}", *l.step_s)
-                                               : fmt::format("{:.4f}", *l.step_s);
-    out += fmt::format("{}{:<28} {:>10} {:>9} {:>9} {:>11}", r.in_score ? "* " : "  ",
-                       shortened(printable(l.id, 80), 28), fixed(l.run_s, 3), l.samples ? count_text(*l.samples) : "-",
-                       step, l.eval_s ? fmt::format("{} x {:.3f}", l.evaluations, *l.eval_s) : "-");
-    const auto mega = [](Maybe j) { return j ? Maybe(*j / 1e6) : j; };
+    std::string name = printable(l.id, 80);
+    if (name.size() > name_width && name.rfind("result_", 0) == 0) name.erase(0, 7);
+    name = shortened(name, name_width);
+    if (const std::string why = failure_of(l); !why.empty()) failed += wrapped(name + ": " + why, "  ", "    ");
+    const int digits = l.step_s.value_or(1) < 0.1 ? 6 : 4;
+    rows.push_back({(r.in_score ? "* " : "  ") + name, fixed(l.run_s, 3), l.samples ? count_text(*l.samples) : "-",
+                    fixed(l.step_s, digits), l.eval_s ? fmt::format("{} x {:.3f}", l.evaluations, *l.eval_s) : "-"});
+    const auto scaled = [](Maybe v, double unit) { return fixed(v ? Maybe(*v / unit) : v, 3); };
     if (power)
-      out += fmt::format(" {:>8} {:>8} {:>7}", fixed(mega(r.nodes_run_j), 3), fixed(mega(r.nodes_mlperf_j), 3),
-                         fixed(r.node_w_mean ? Maybe(*r.node_w_mean / 1000) : r.node_w_mean, 3));
-    if (!l.succeeded())
-      out += !l.finished()              ? "  unfinished"
-             : !l.not_compliant.empty() ? "  not compliant"
-                                        : "  " + printable(l.status.empty() ? "no status" : l.status, 12);
-    out += "\n";
+      rows.back().insert(rows.back().end(),
+                         {scaled(r.nodes_run_j, 1e6), scaled(r.nodes_mlperf_j, 1e6), scaled(r.node_w_mean, 1e3)});
   }
-  return out;
+  std::string out = columns_text(columns, rows, 1);
+  if (b.runs.size() > kMostRuns)
+    out += fmt::format("  ... and {} more (--csv and --json hold all)\n", b.runs.size() - kMostRuns);
+  return out + failed;
 }
 
 std::string score_text(const ImportedBenchmark& b) {
   const ImportedScore& s = b.score;
-  if (!s.time_s) return fmt::format("  no score: {}\n", s.none_because);
+  const auto line = [](const std::string& text) { return wrapped(text, "  ", "    "); };
+  if (!s.time_s) return line("no score: " + s.none_because);
   const auto counted = std::count_if(b.runs.begin(), b.runs.end(), [](const MeasuredRun& r) { return r.in_score; });
-  std::string out = fmt::format(
-      "  score {:.5f} min: olympic mean of {} runs, {} of {} (*), times RCP factor {:.6g}{}\n", *s.time_s / 60,
-      b.runs.size(), counted, b.runs.size(), s.factor, b.scaling_factor ? "" : " (no scaling.json)");
-  if (!s.remark.empty()) out += "  " + s.remark + "\n";
+  std::string out = line(
+      fmt::format("score {:.5f} min: olympic mean of {} runs, {} of {} (*), times RCP factor {:.6g}{}", *s.time_s / 60,
+                  b.runs.size(), counted, b.runs.size(), s.factor, b.scaling_factor ? "" : " (no scaling.json)"));
+  if (!s.remark.empty()) out += line(s.remark);
   const std::string side = b.meter.empty() ? "" : b.meter == "dc" ? " DC" : " AC";
   if (s.energy_mlperf_j)
-    out += fmt::format("  energy{}, nodes and network: window mlperf_v4_0 {} J (with the RCP factor)", side,
-                       count_text(std::round(*s.energy_mlperf_j)));
-  if (s.energy_mlperf_j && s.energy_run_j)
-    out += fmt::format(",\n  window run {} J (without)", count_text(std::round(*s.energy_run_j)));
-  if (s.energy_mlperf_j) out += "\n";
+    out += line(fmt::format(
+        "energy{}, nodes and network: window mlperf_v4_0 {} J (with the RCP factor){}", side,
+        count_text(std::round(*s.energy_mlperf_j)),
+        s.energy_run_j ? fmt::format(", window run {} J (without)", count_text(std::round(*s.energy_run_j))) : ""));
   Maybe network;
   for (const MeasuredRun& r : b.runs)
     if (r.network_w) network = r.network_w;
-  if (network) out += fmt::format("  network {}, an estimate of the submitter\n", power_text(*network));
+  if (network) out += line(fmt::format("network {}, an estimate of the submitter", power_text(*network)));
   return out;
 }
 
@@ -155,7 +176,7 @@ std::string findings_text(const Import& import) {
     out += fmt::format("  {} ({})\n", kind_title(kind), list.size());
     const size_t most = is_quality(kind) ? 3 : 20;
     for (size_t i = 0; i < std::min(most, list.size()); ++i)
-      out += fmt::format("    {}: {}\n", place(*list[i]), printable(list[i]->what, 300));
+      out += wrapped(fmt::format("{}: {}", place(*list[i]), printable(list[i]->what, 300)), "    ", "      ");
     if (list.size() > most) out += fmt::format("    ... and {} more (--json holds all)\n", list.size() - most);
   }
   return out;

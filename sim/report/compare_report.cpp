@@ -9,11 +9,13 @@
 
 #include "core/outputs.hpp"
 #include "report/result_json.hpp"
+#include "report/run_lines.hpp"
 
 namespace tw::report {
 namespace {
 
-constexpr size_t kWidest = 18;  // of a value
+constexpr size_t kLine = 80, kWidest = 18;  // of a line, of a value
+constexpr size_t kChange = 9;               // "+12.50 %"
 
 std::string shown(const std::optional<std::string>& value) {
   if (!value || *value == "null") return "-";
@@ -24,8 +26,8 @@ std::string shown(const std::optional<std::string>& value) {
 }
 
 // Names of runs differ at their ends.
-std::string shown_name(const std::string& name) {
-  return name.size() <= kWidest ? name : "..." + name.substr(name.size() - (kWidest - 3));
+std::string shown_name(const std::string& name, size_t width) {
+  return name.size() <= width ? name : "..." + name.substr(name.size() - (width - 3));
 }
 
 constexpr double kSmallest_pct = 0.1;  // of a change that is shown without --all
@@ -44,44 +46,85 @@ bool within(const Difference& d, double noise_pct) {
   return true;
 }
 
+// What seeds leave open, and what says again what the row before says: p5, p50 and p95 of a single run.
+void leave_out(std::vector<Difference>& list, double noise_pct) {
+  const auto parent = [](const Difference& d) { return d.path.substr(0, d.path.rfind('.')); };
+  std::vector<Difference> kept;
+  const Difference* before = nullptr;
+  for (const Difference& d : list) {
+    const bool again = before != nullptr && parent(*before) == parent(d) && before->values == d.values;
+    before = &d;
+    if (!again && !within(d, noise_pct) && d.path.rfind("warnings", 0) != 0) kept.push_back(d);
+  }
+  list = std::move(kept);
+}
+
+struct CompareLayout {
+  size_t path = 4;             // widest that stands beside its values; longer ones stand above them
+  std::vector<size_t> widths;  // of the values
+  bool one_a_line = false;     // even the values alone are too wide
+
+  CompareLayout(const std::vector<Comparand>& all, const std::vector<Difference>& list) : widths(all.size(), 10) {
+    for (const Difference& d : list) {
+      path = std::max(path, d.path.size());
+      for (size_t i = 0; i < all.size(); ++i) widths[i] = std::max(widths[i], shown(d.values[i]).size());
+    }
+    size_t values = 2 + (all.size() - 1) * (kChange + 1);
+    for (const size_t width : widths) values += width + 1;
+    one_a_line = values + 20 > kLine;
+    if (!one_a_line) path = std::min(path, kLine - values);
+  }
+};
+
+std::string change_text(const std::optional<double>& pct) {
+  return pct ? fmt::format(" {:>+{}.{}f} %", *pct, kChange - 2, std::abs(*pct) < 1000 ? 2 : 0) : "";
+}
+
+void difference_lines(std::string& out, const std::vector<Comparand>& all, const CompareLayout& layout,
+                      const Difference& d) {
+  if (layout.one_a_line) {
+    out += "  " + d.path + "\n";
+    for (size_t i = 0; i < all.size(); ++i)
+      out += fmt::format("    {:<32} {:>{}}{}\n", shown_name(all[i].name, 32), shown(d.values[i]), kWidest,
+                         i > 0 ? change_text(d.changes_pct[i]) : "");
+    return;
+  }
+  const bool above = d.path.size() > layout.path;
+  if (above) out += "  " + d.path + "\n";
+  std::string line = fmt::format("  {:<{}}", above ? "" : d.path, layout.path);
+  for (size_t i = 0; i < all.size(); ++i) line += fmt::format(" {:>{}}", shown(d.values[i]), layout.widths[i]);
+  for (size_t i = 1; i < all.size(); ++i) line += fmt::format("{:<{}}", change_text(d.changes_pct[i]), kChange + 1);
+  out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+}
+
 void section(std::string& out, const std::string& title, const std::vector<Comparand>& all, FlatValues Comparand::*part,
-             double noise_pct = 0) {
+             std::optional<double> noise_pct) {
   std::vector<FlatValues> values;
   for (const Comparand& c : all) values.push_back(c.*part);
   std::vector<Difference> list = differences(values);
   const size_t every = list.size();
-  list.erase(std::remove_if(list.begin(), list.end(), [&](const Difference& d) { return within(d, noise_pct); }),
-             list.end());
+  if (noise_pct) leave_out(list, *noise_pct);
   const size_t hidden = every - list.size();
-  const std::string left_out = hidden == 0
-                                   ? ""
-                                   : fmt::format("  ({} that changed by less than {:.2g} % {} left out: --all)\n",
-                                                 hidden, noise_pct, hidden == 1 ? "is" : "are");
+  const std::string left_out =
+      hidden == 0 ? ""
+                  : fmt::format("  ({} left out: changed by less than {:.2g} %, or as the line before; --all)\n",
+                                hidden, *noise_pct);
   if (list.empty() && hidden > 0) {
     out += title + ": nothing beyond noise\n" + left_out;
     return;
   }
   out += title + (list.empty() ? ": the same\n" : "\n");
   if (list.empty()) return;
-  size_t path = 4;
-  std::vector<size_t> widths;
-  for (const Comparand& c : all) widths.push_back(std::min(kWidest, c.name.size()));
-  for (const Difference& d : list) {
-    path = std::max(path, d.path.size());
-    for (size_t i = 0; i < all.size(); ++i) widths[i] = std::max(widths[i], shown(d.values[i]).size());
-  }
-  out += fmt::format("  {:<{}}", "", path);
-  for (size_t i = 0; i < all.size(); ++i) out += fmt::format("  {:>{}}", shown_name(all[i].name), widths[i]);
-  for (size_t i = 1; i < all.size(); ++i)
-    out += fmt::format("  {:>10}", all.size() == 2 ? std::string("change") : fmt::format("{} to 1", i + 1));
-  out += "\n";
-  for (const Difference& d : list) {
-    std::string line = fmt::format("  {:<{}}", d.path, path);
-    for (size_t i = 0; i < all.size(); ++i) line += fmt::format("  {:>{}}", shown(d.values[i]), widths[i]);
+  const CompareLayout layout(all, list);
+  if (!layout.one_a_line) {
+    std::string line = fmt::format("  {:<{}}", "", layout.path);
+    for (size_t i = 0; i < all.size(); ++i)
+      line += fmt::format(" {:>{}}", shown_name(all[i].name, layout.widths[i]), layout.widths[i]);
     for (size_t i = 1; i < all.size(); ++i)
-      line += d.changes_pct[i] ? fmt::format("  {:>+8.2f} %", *d.changes_pct[i]) : fmt::format("  {:>10}", "");
-    out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+      line += fmt::format(" {:>{}}", all.size() == 2 ? std::string("change") : fmt::format("{} to 1", i + 1), kChange);
+    out += line + "\n";
   }
+  for (const Difference& d : list) difference_lines(out, all, layout, d);
   out += left_out;
 }
 
@@ -95,11 +138,12 @@ std::string step_section(const std::vector<Comparand>& all) {
     const auto parts = step_parts(all.front(), all[i], change_s);
     if (parts.empty()) continue;
     if (std::abs(change_s) < kRounding * parts.front().first_s) change_s = 0;  // parts that make up for one another
-    out += fmt::format("What makes the step of {} {} than that of {} (ms)\n", all[i].name,
-                       change_s > 0   ? "longer"
-                       : change_s < 0 ? "shorter"
-                                      : "no longer",
-                       all.front().name);
+    out += wrapped(fmt::format("What makes the step of {} {} than that of {} (ms)", all[i].name,
+                               change_s > 0   ? "longer"
+                               : change_s < 0 ? "shorter"
+                                              : "no longer",
+                               all.front().name),
+                   "", "");
     out += fmt::format("  {:<10}  {:>12}  {:>12}  {:>12}  {:>10}\n", "", "first", "other", "difference", "share");
     for (const StepPart& p : parts)
       out += fmt::format("  {:<10}  {:>12.3f}  {:>12.3f}  {:>+12.3f}  {:>10}\n", p.name, 1e3 * p.first_s,
@@ -127,10 +171,10 @@ std::string unmoved_lines(const std::vector<Comparand>& all) {
         differences({all.front().inputs, all[i].inputs}).empty())
       continue;
     std::sort(parts.rbegin(), parts.rend());
-    out += fmt::format("The step of {} stays as it was: ", all[i].name);
+    std::string text = fmt::format("The step of {} stays as it was: ", all[i].name);
     for (size_t k = 0; k < std::min<size_t>(4, parts.size()); ++k)
-      out += fmt::format("{}{:.1f} % {}", k > 0 ? ", " : "", 100 * parts[k].first / whole_s, parts[k].second);
-    out += "; what changed bounds none of its parts, or works beside them\n";
+      text += fmt::format("{}{:.1f} % {}", k > 0 ? ", " : "", 100 * parts[k].first / whole_s, parts[k].second);
+    out += wrapped(text + "; what changed bounds none of its parts, or works beside them", "", "  ");
   }
   return out;
 }
@@ -140,10 +184,10 @@ std::string noise_lines(const std::vector<Comparand>& all) {
   std::string out;
   for (size_t i = 1; i < all.size(); ++i)
     if (const auto d = time_difference(all.front(), all[i]); d && d->within_noise() && d->change_pct != 0)
-      out += fmt::format(
-          "  the time to train of {} is {:+.2g} % off, less than the {:.2g} % that the seeds of these runs leave open: "
-          "--runs N tells more\n",
-          all[i].name, d->change_pct, d->noise_pct);
+      out += wrapped(fmt::format("the time to train of {} is {:+.2g} % off, less than the {:.2g} % that the seeds of "
+                                 "these runs leave open: --runs N tells more",
+                                 all[i].name, d->change_pct, d->noise_pct),
+                     "  ", "  ");
   return out;
 }
 
@@ -156,7 +200,7 @@ std::string unknown_inputs(const std::vector<Comparand>& all) {
   };
   for (const Comparand& c : all)
     if (!hash_of(c).empty() && hash_of(c) != hash_of(all.front()))
-      return "  (results hold the plan and a hash of their inputs: compare the scenarios to see all that changed)\n";
+      return "  (results hold the plan and a hash of their inputs: compare the scenarios to see\n  all that changed)\n";
   return "";
 }
 
@@ -164,9 +208,10 @@ std::string unknown_inputs(const std::vector<Comparand>& all) {
 
 std::string compare_table(const std::vector<Comparand>& all, bool everything) {
   std::string out;
-  section(out, "Inputs", all, &Comparand::inputs);
+  section(out, "Inputs", all, &Comparand::inputs, std::nullopt);
   out += unknown_inputs(all);
-  section(out, "Outputs (SI units)", all, &Comparand::outputs, everything ? 0 : noise_of(all));
+  section(out, "Outputs (SI units)", all, &Comparand::outputs,
+          everything ? std::nullopt : std::optional(noise_of(all)));
   out += noise_lines(all);
   return out + step_section(all) + unmoved_lines(all);
 }

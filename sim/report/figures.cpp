@@ -20,6 +20,7 @@
 #include "core/csv_field.hpp"
 #include "core/files.hpp"
 #include "core/text.hpp"
+#include "report/light_svg.hpp"
 
 extern char** environ;  // NOLINT: as POSIX has it
 
@@ -138,7 +139,7 @@ std::vector<std::string> draw_together(const std::vector<Drawing>& drawings) {
   if (well) {
     for (size_t i = 0; i < pictures.size(); ++i) {
       auto& [file, picture] = pictures[i];
-      write_file(file, i % 2 == 0 ? for_pages(std::move(picture), axes[i / 2]) : picture);
+      write_file(file, i % 2 == 0 ? for_pages(light_svg(picture), axes[i / 2]) : picture);
     }
     return {};
   }

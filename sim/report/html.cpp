@@ -54,9 +54,9 @@ std::string html_table(const std::string& title, const std::vector<std::string>&
       if (cell.exact.empty())
         out += "<td>" + html_text(cell.text) + "</td>";
       else
-        out += fmt::format("<td class=\"n\"{} data-value=\"{}\" title=\"{}\">{}</td>",
+        out += fmt::format("<td class=\"n\"{} data-value=\"{}\">{}</td>",
                            cell.key.empty() ? "" : fmt::format(" data-key=\"{}\"", html_text(cell.key)),
-                           html_text(cell.exact), html_text(cell.exact), html_text(cell.text));
+                           html_text(cell.exact), html_text(cell.text));
     }
     out += "</tr>\n";
   }

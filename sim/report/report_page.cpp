@@ -146,12 +146,11 @@ std::string merits_html(const std::vector<std::pair<std::string, HtmlCell>>& mer
     const std::string name = label.substr(0, line),
                       note =
                           line == std::string::npos ? "" : "<small>" + html_text(label.substr(line + 1)) + "</small>";
-    out +=
-        fmt::format("<div class=\"merit\"><b{}>{}</b><span>{}</span>{}</div>\n",
-                    cell.exact.empty() ? ""
-                                       : fmt::format(" data-key=\"{}\" data-value=\"{}\" title=\"{}\"",
-                                                     html_text(cell.key), html_text(cell.exact), html_text(cell.exact)),
-                    html_text(cell.text), html_text(name), note);
+    out += fmt::format("<div class=\"merit\"><b{}>{}</b><span>{}</span>{}</div>\n",
+                       cell.exact.empty() ? ""
+                                          : fmt::format(" data-key=\"{}\" data-value=\"{}\"", html_text(cell.key),
+                                                        html_text(cell.exact)),
+                       html_text(cell.text), html_text(name), note);
   }
   return out + "</div>\n";
 }

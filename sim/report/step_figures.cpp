@@ -9,6 +9,7 @@
 
 #include "core/csv_field.hpp"
 #include "core/files.hpp"
+#include "report/columns.hpp"
 #include "report/numbers.hpp"
 
 namespace tw::report {
@@ -141,23 +142,26 @@ std::string memory_csv(const Result& r) {
 std::string memory_table(const Result& r) {
   const StepMemory& m = r.step_detail.memory;
   if (m.at_s.empty()) return "";
-  constexpr size_t kRows = 8;
+  constexpr size_t kMoments = 7;
   std::vector<size_t> rows{m.peak(), m.at_s.size() - 1};
-  for (size_t i = 0, k = 0; i < m.at_s.size() && k < kRows; ++i)
-    if (m.at_s[i] >= m.at_s.back() * static_cast<double>(k) / kRows) rows.push_back(i), ++k;
+  for (size_t i = 0, k = 0; i < m.at_s.size() && k < kMoments; ++i)
+    if (m.at_s[i] >= m.at_s.back() * static_cast<double>(k) / kMoments) rows.push_back(i), ++k;
   std::sort(rows.begin(), rows.end());
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-  std::string out = fmt::format("Memory of a GPU{} through one step (GiB)\n  {:>10}",
-                                r.plan.pp > 1 ? fmt::format(" of stage {}", m.stage) : "", "time");
-  for (const std::string_view name : kMemoryParts)
-    out += fmt::format(" {:>{}}", name, std::max<size_t>(7, name.size()));
-  out += "     total\n";
-  for (const size_t i : rows) {
-    out += fmt::format("  {:>10}", fmt::format("{:.1f} ms", 1e3 * m.at_s[i]));
-    for (size_t p = 0; p < kMemoryParts.size(); ++p)
-      out += fmt::format(" {:>{}.2f}", m.bytes[i][p] / gib, std::max<size_t>(7, kMemoryParts[p].size()));
-    out += fmt::format(" {:>9.2f}{}\n", m.total(i) / gib, i == m.peak() ? "  peak" : "");
-  }
+  std::vector<TableColumn> columns{{"ms", true}};
+  for (const size_t i : rows)
+    columns.push_back(
+        {fmt::format("{:.{}f}{}", 1e3 * m.at_s[i], m.at_s.back() < 1 ? 1 : 0, i == m.peak() ? " peak" : "")});
+  std::vector<std::vector<std::string>> cells;
+  const auto part_row = [&](std::string_view name, const auto& bytes) {
+    cells.push_back({std::string(name)});
+    for (const size_t i : rows) cells.back().push_back(fmt::format("{:.2f}", bytes(i) / gib));
+  };
+  for (size_t p = 0; p < kMemoryParts.size(); ++p) part_row(kMemoryParts[p], [&](size_t i) { return m.bytes[i][p]; });
+  part_row("total", [&](size_t i) { return m.total(i); });
+  const std::string out = fmt::format("Memory of a GPU{} through one step (GiB)\n",
+                                      r.plan.pp > 1 ? fmt::format(" of stage {}", m.stage) : "") +
+                          columns_text(columns, cells, 0);
   return out + "\n";
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -10,7 +11,9 @@
 #include "core/csv.hpp"
 #include "core/csv_field.hpp"
 #include "core/outputs.hpp"
+#include "report/columns.hpp"
 #include "report/numbers.hpp"
+#include "report/run_lines.hpp"
 #include "report/study_figures.hpp"
 
 namespace tw::report {
@@ -30,10 +33,6 @@ std::string last_key(const std::string& pointer) {
   const size_t slash = pointer.rfind('/');
   return slash == std::string::npos ? pointer : pointer.substr(slash + 1);
 }
-
-}  // namespace
-
-namespace {
 
 // Inputs of which every answer of the study is independent, all others being equal.
 std::vector<std::string> without_effect(const SweepTable& t) {
@@ -57,6 +56,41 @@ std::vector<std::string> without_effect(const SweepTable& t) {
     if (compared && !reacts) list.push_back(t.inputs[k]);
   }
   return list;
+}
+
+// What a reader looks at first: a column's head, and its cell of a finished point.
+using PointValue = std::function<std::optional<double>(const char*)>;
+struct SweepAnswer {
+  const char* head;
+  std::function<std::string(const PointValue&)> cell;
+};
+
+std::vector<SweepAnswer> sweep_answers(bool hall) {
+  const auto seconds = [](double v) { return plain(v, 6) + " s"; };
+  const auto share = [](double v) { return fmt::format("{:.2f} %", 100 * v); };
+  if (hall)
+    return {{"jobs done", [](const PointValue& value) { return plain(value("finished").value_or(0), 6); }},
+            {"used", [=](const PointValue& value) { return or_dash(value("utilisation"), share); }},
+            {"mean wait", [=](const PointValue& value) { return or_dash(value("wait_mean_s"), seconds); }},
+            {"peak", [](const PointValue& value) { return or_dash(value("peak_w"), power_text); }},
+            {"feed", [](const PointValue& value) { return or_dash(value("feed_j"), energy_text); }}};
+  return {
+      {"step", [=](const PointValue& value) { return or_dash(value("step.time_s"), seconds); }},
+      {"DP share",
+       [=](const PointValue& value) {
+         const auto step = value("step.time_s"), dp = value("step.breakdown_s.dp");
+         return step && dp && *step > 0 ? share(*dp / *step) : std::string("-");
+       }},
+      {"time to train", [=](const PointValue& value) { return or_dash(value("run.time_to_train_s.mean"), seconds); }},
+      {"node DC", [](const PointValue& value) { return or_dash(value("power.node_dc_w.mean"), power_text); }},
+      {"facility", [](const PointValue& value) { return or_dash(value("energy.facility_j"), energy_text); }}};
+}
+
+// Files by their names: "models/accelerators/h100-sxm.json" is h100-sxm.
+std::string shown_input(const std::string& value) {
+  if (value.size() < 6 || value.compare(value.size() - 5, 5, ".json") != 0) return value;
+  const size_t from = value.rfind('/') + 1;  // 0 without one
+  return value.substr(from, value.size() - 5 - from);
 }
 
 }  // namespace
@@ -113,47 +147,33 @@ std::string sweep_csv(const SweepTable& t) {
 std::string sweep_table(const Study& study, const SweepTable& t, size_t most) {
   std::string out = fmt::format("{}: {} point{}\n", study.name, count_text(static_cast<double>(t.rows.size())),
                                 t.rows.size() == 1 ? "" : "s");
-  std::vector<size_t> widths;
-  for (size_t k = 0; k < t.inputs.size(); ++k) {
-    widths.push_back(last_key(t.inputs[k]).size());
-    for (size_t i = 0; i < t.rows.size() && i < most; ++i) widths[k] = std::max(widths[k], t.rows[i].inputs[k].size());
-  }
-  out += " ";
-  for (size_t k = 0; k < t.inputs.size(); ++k) out += fmt::format(" {:>{}}", last_key(t.inputs[k]), widths[k]);
-  out += study.hall.empty()
-             ? fmt::format("  {:>12} {:>9} {:>16} {:>10} {:>12}\n", "step", "DP share", "time to train", "node DC",
-                           "facility")
-             : fmt::format("  {:>12} {:>9} {:>16} {:>10} {:>12}\n", "jobs done", "used", "mean wait", "peak", "feed");
+  const std::vector<SweepAnswer> answers = sweep_answers(!study.hall.empty());
+  std::vector<TableColumn> columns;
+  for (const std::string& input : t.inputs) columns.push_back({last_key(input)});
+  for (const SweepAnswer& answer : answers) columns.push_back({answer.head});
+  std::vector<std::vector<std::string>> cells;
+  std::vector<std::string> failed;  // why points have no answers
   for (size_t i = 0; i < t.rows.size() && i < most; ++i) {
     const SweepTable::Row& row = t.rows[i];
-    out += " ";
-    for (size_t k = 0; k < t.inputs.size(); ++k) out += fmt::format(" {:>{}}", row.inputs[k], widths[k]);
+    std::vector<std::string>& line = cells.emplace_back();
+    for (const std::string& value : row.inputs) line.push_back(shown_input(value));
     if (row.status != "done") {
-      const std::string why = row.error.substr(0, row.error.find('\n'));
-      out += fmt::format("  {}: {}\n", row.status, why.size() > 100 ? why.substr(0, 97) + "..." : why);
+      line.push_back(row.status);
+      failed.push_back(
+          fmt::format("point {} {}: {}", row.point, row.status, row.error.substr(0, row.error.find('\n'))));
       continue;
     }
     const auto number = [&](const char* name) {
       const std::string text = t.value(row, name);
       return text.empty() ? std::nullopt : std::optional(std::strtod(text.c_str(), nullptr));
     };
-    if (!study.hall.empty()) {
-      const auto watts = number("peak_w"), joules = number("feed_j"), wait = number("wait_mean_s");
-      out += fmt::format("  {:>12} {:>7.2f} % {:>16} {:>10} {:>12}\n", plain(number("finished").value_or(0), 6),
-                         100 * number("utilisation").value_or(0), wait ? plain(*wait, 6) + " s" : "-",
-                         watts ? power_text(*watts) : "-", joules ? energy_text(*joules) : "-");
-      continue;
-    }
-    const auto step = number("step.time_s"), dp = number("step.breakdown_s.dp"),
-               run = number("run.time_to_train_s.mean"), watts = number("power.node_dc_w.mean"),
-               joules = number("energy.facility_j");
-    out += fmt::format("  {:>12} {:>7.2f} % {:>16} {:>10} {:>12}\n", step ? plain(*step, 6) + " s" : "-",
-                       step && dp && *step > 0 ? 100 * *dp / *step : 0, run ? plain(*run, 6) + " s" : "-",
-                       watts ? power_text(*watts) : "-", joules ? energy_text(*joules) : "-");
+    for (const SweepAnswer& answer : answers) line.push_back(answer.cell(number));
   }
+  out += columns_text(columns, cells, t.inputs.size());
   if (t.rows.size() > most) out += fmt::format("  ... and {} more\n", t.rows.size() - most);
+  for (const std::string& why : failed) out += wrapped(why, "  ", "    ");
   for (const std::string& input : without_effect(t))
-    out += fmt::format("  {} changes none of these answers: nothing that it bounds holds the job up\n", input);
+    out += wrapped(input + " changes none of these answers: nothing that it bounds holds the job up", "  ", "    ");
   return out;
 }
 

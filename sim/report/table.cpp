@@ -254,47 +254,47 @@ std::string result_table(const Result& r) {
 
 std::string side_by_side(const std::vector<Outcome>& outcomes) {
   if (outcomes.size() < 2) return "";
-  struct Column {
+  struct Shown {
     const char* name;
     const char* unit;
     const char* quantity;
     double factor;
   };
   // Energies in the window of the published figures.
-  constexpr Column columns[] = {{"time", "s", "run_s", 1},
-                                {"node DC", "W", "node_dc_w", 1},
-                                {"network", "W", "network_w", 1},
-                                {"DC *", "MJ", "dc_mlperf_j", 1e-6},
-                                {"AC *", "MJ", "ac_mlperf_j", 1e-6},
-                                {"facility *", "kWh", "facility_mlperf_j", 1 / joules_per_kwh},
-                                {"carbon *", "kg CO2e", "kg_co2e_mlperf", 1}};
-  std::string out = "Side by side\n" + fmt::format("  {:<21}", "");
-  for (const Column& c : columns) out += fmt::format(" {:>10}", c.name);
-  out += fmt::format("\n  {:<21}", "");
-  for (const Column& c : columns) out += fmt::format(" {:>10}", c.unit);
-  out += "\n";
+  static constexpr Shown columns[] = {{"time", "s", "run_s", 1},
+                                      {"node DC", "W", "node_dc_w", 1},
+                                      {"network", "W", "network_w", 1},
+                                      {"DC *", "MJ", "dc_mlperf_j", 1e-6},
+                                      {"AC *", "MJ", "ac_mlperf_j", 1e-6},
+                                      {"site *", "kWh", "facility_mlperf_j", 1 / joules_per_kwh},
+                                      {"carbon *", "kg CO2e", "kg_co2e_mlperf", 1}};
+  const auto row = [](const char* name, const auto& cell) {
+    std::string line = fmt::format("  {:<11}", name);
+    for (const Shown& c : columns) line += fmt::format(" {:>8}", cell(c));
+    line.erase(line.find_last_not_of(' ') + 1);
+    return line + "\n";
+  };
+  std::string out = "Side by side\n" + row("", [](const Shown& c) { return c.name; }) +
+                    row("", [](const Shown& c) { return c.unit; });
   for (const Outcome& o : outcomes) {
     const Result& r = o.result;
     out += "  " + r.scenario + "\n";
     if (!r.error.empty()) {
-      out += "    failed: " + r.error.substr(0, r.error.find('\n')) + "\n";
+      out += wrapped("failed: " + r.error.substr(0, r.error.find('\n')), "    ", "    ");
       continue;
     }
-    std::string simulated, measured, error;
-    bool any = false;
-    for (const Column& c : columns) {
-      const Maybe p = result_quantity(r, c.quantity), m = measured_of(r, c.quantity);
-      const auto text = [&](double v) { return plain(v * c.factor, 5); };
-      simulated += fmt::format(" {:>10}", or_dash(p, text));
-      measured += fmt::format(" {:>10}", or_dash(m, text));
-      error += fmt::format(" {:>10}", m ? or_dash(error_pct(p, *m), percent_text) : "");
-      any = any || m;
-    }
-    out += fmt::format("    {:<19}{}\n", "simulated", simulated);
-    error.erase(error.find_last_not_of(' ') + 1);
-    if (any) out += fmt::format("    {:<19}{}\n    {:<19}{}\n", "measured", measured, "error", error);
+    const auto text = [](Maybe v, double factor) { return or_dash(v, [&](double x) { return plain(x * factor, 5); }); };
+    out += row("  simulated", [&](const Shown& c) { return text(result_quantity(r, c.quantity), c.factor); });
+    if (std::none_of(std::begin(columns), std::end(columns),
+                     [&](const Shown& c) { return measured_of(r, c.quantity).has_value(); }))
+      continue;
+    out += row("  measured", [&](const Shown& c) { return text(measured_of(r, c.quantity), c.factor); });
+    out += row("  error", [&](const Shown& c) {
+      const Maybe m = measured_of(r, c.quantity);
+      return m ? or_dash(error_pct(result_quantity(r, c.quantity), *m), percent_text) : std::string();
+    });
   }
-  return out + "  * energy in the window mlperf_v4_0, network included\n\n";
+  return out + "  * energy in the window mlperf_v4_0, network included; site: times PUE\n\n";
 }
 
 std::string suite_table(const SuiteOutcome& suite) {

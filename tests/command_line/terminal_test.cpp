@@ -22,9 +22,18 @@ TEST_CASE("help keeps to 80 columns, wrapped at words") {
 }
 
 TEST_CASE("tables keep to 80 columns") {
-  const std::string k8 = "scenarios/smc-llama2-70b-lora-8n.json";
+  const Folder folder;
+  const std::string k8 = "scenarios/smc-llama2-70b-lora-8n.json", k9 = "scenarios/smc-llama2-70b-lora-9n.json",
+                    k1 = "scenarios/smc-llama2-70b-lora-1n.json";
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-           {"run", k8, "-q"},
+           {"run", k8, "-q", "--memory", "-"},
+           {"run", k8, k9, "-q"},
+           {"compare", k8, k9, "--all"},
+           {"compare", k8, k9, k1},
+           {"compare", k8, k9, k1, "scenarios/smc-llama2-70b-lora-64n.json", k8},
+           {"import", "reference/mlperf_logs"},
+           {"sweep", "scenarios/studies/equal-power.json", "-o", folder / "power", "-q"},
+           {"sweep", "scenarios/studies/half-the-spines.json", "-o", folder / "spines", "-q"},
            {"run", "scenarios/llama3.1-pretraining.json", "-q", "--set", "/training/offload_states=1"},
            {"plan", k8, "--nodes", "8,16", "--gbs-per-node", "1", "--simulate", "4", "-q"},
            {"plan", k8, "--fit", "--facility-power", "100 kW", "--gbs-per-node", "1", "-q"},
@@ -32,7 +41,8 @@ TEST_CASE("tables keep to 80 columns") {
            {"topology", "topologies/superpod-h100-4096.json"},
            {"hall", "scenarios/halls/smc-week.json", "-q"}}) {
     const Run r = run(words);
-    REQUIRE(r.code == 0);
+    INFO(r.err);
+    REQUIRE((r.code == 0 || words.front() == "import"));  // 1: its findings
     std::istringstream lines(r.out);
     for (std::string line; std::getline(lines, line);) {
       INFO(words.front() << ": " << line);

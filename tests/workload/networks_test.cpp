@@ -93,8 +93,8 @@ TEST_CASE("parameters, total and active, are the published ones to half a percen
   for (const auto& row : rows) {
     INFO(row.file);
     const Architecture n = network(row.file);
-    // Nemotron 3 Super's three figures (120.6, 12.7 and 12.1 without the embedding) agree, rounded as they are, with
-    // its published shape without the routers of its 40 expert layers: 120.67, 12.77 and 12.23 with them.
+    // Nemotron 3 Super's three figures (arXiv:2604.12374, 2.1: 120.6, 12.7, 12.1 without embeddings) agree, rounded,
+    // with its published shape without the routers of its 40 expert layers: 120.67, 12.77 and 12.23 with them.
     double uncounted = 0;
     for (const LayerKind& kind : layer_kinds(n))
       if (!row.routers && kind.feed == Feed::experts) uncounted += static_cast<double>(n.experts * n.hidden);

@@ -55,9 +55,11 @@ class ChunkProgram {
  private:
   using List = std::vector<TimedOperation>;
   TaskList list() const { return {in_.plan->cp, in_.software->streams.scatter_beside_weights}; }
-  List timed(const std::vector<Operation>& operations, double slowdown) const;
+  List timed(const std::vector<Operation>& operations, double slowdown);
   PassCost whole_cost(const ChunkShape& shape, bool split) const;
-  TaskCost played(const TaskList& list) const;
+  Played on_device(const TaskList& list) const;  // the host far ahead
+  TaskCost played(const TaskList& list, const Played& device) const;
+  TaskCost played(const TaskList& list) const { return played(list, on_device(list)); }
   TaskCost layers(const ChunkShape& shape, bool backward, bool inputs, bool weights) const;
   TaskCost sharded(const ChunkShape& shape, bool backward, bool inputs, bool weights) const;
   TaskCost first_forward(const ChunkShape& shape) const;
@@ -81,6 +83,7 @@ class ChunkProgram {
   };
   std::map<LayerKind, Lists> of_kind_;
   List embed_, embed_back_, head_, head_back_;
+  bool stops_host_ = false;  // some operation does
   std::vector<Kept>* kept_ = nullptr;
 };
 

@@ -99,10 +99,10 @@ StepEstimate PlanEstimator::operator()(const StepInputs& in) {
         })};
   }
   const NodeType& node = in.cluster->node;
-  const Shape burst = shape_of(plan_step(in, *net_, {}), *net_);
+  const Shape burst = shape_of(plan_step(in, *net_, {}, Pass::estimate), *net_);
   const Power limit = effective_limit(node, std::nullopt);
   const double slowdown = board_power(node.accelerator, burst.busy.scaled(1 / burst.step_s), limit).slowdown;
-  const Shape held = slowdown > 1 ? shape_of(plan_step(in, *net_, {slowdown, slowdown}), *net_) : burst;
+  const Shape held = slowdown > 1 ? shape_of(plan_step(in, *net_, {slowdown, slowdown}, Pass::estimate), *net_) : burst;
   NodeState state;
   state.over_fabric = plan.nodes > 1;
   state.in_step = true;

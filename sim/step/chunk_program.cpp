@@ -108,7 +108,7 @@ ChunkProgram::List ChunkProgram::timed(const std::vector<Operation>& operations,
     if (o.kind == OperationKind::exchange) {
       const double bytes = o.bytes * (o.exchange == Exchange::ep_all_to_all ? sent_share() : 1);
       t.task.stream = stream_of(o.exchange);
-      t.task.length_s = exchange_(o.exchange, bytes);
+      t.task.length_s = exchange_s(o.exchange, bytes);
       t.task.bytes = bytes;
       if (shared_.count(o.exchange) > 0) t.task.load = o.exchange;
       t.task.beside_s = beside_s(o.exchange, bytes, t.task.length_s);
@@ -356,7 +356,7 @@ PassCost ChunkProgram::whole_cost(const ChunkShape& shape, bool split) const {
   c.updated = shape.gathered;
   if (shape.gathered.total() > 0 && !estimate)
     c.first_forward = zero3 ? sharded(shape, false, true, true) : first_forward(shape);
-  if (shape.gradients.total() > 0) {
+  if (shape.gradients.total() > 0 && exchange_) {
     c.last_backward = last(shape, true, c.buckets);
     if (split) c.last_weight = last(shape, false, c.weight_buckets);
   }

@@ -64,6 +64,8 @@ class ChunkProgram {
   TaskCost sharded(const ChunkShape& shape, bool backward, bool inputs, bool weights) const;
   TaskCost first_forward(const ChunkShape& shape) const;
   TaskCost last(const ChunkShape& shape, bool inputs, std::vector<Bucket>& buckets) const;
+  // Without times of exchanges they take none.
+  double exchange_s(Exchange what, double bytes) const { return exchange_ ? exchange_(what, bytes) : 0; }
   double copy_s(double bytes) const;
   std::vector<double> host_copies_s(const ChunkShape& shape) const;  // of offloaded layers (step/host_copies.hpp)
   double sent_share() const;

@@ -80,6 +80,11 @@ Shape shape_of(const StepPlan& p, const StepNetwork& net) {
 
 }  // namespace
 
+double PlanEstimator::least_s(const StepInputs& in) {
+  const StepNetwork none;
+  return shape_of(plan_step(in, none, {}, Pass::estimate), none).step_s;
+}
+
 StepEstimate PlanEstimator::operator()(const StepInputs& in) {
   const Plan& plan = *in.plan;
   // What neither micro-batch nor recomputation changes: groups, their links, and the mean bucket of a chunk.

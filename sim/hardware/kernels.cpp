@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <vector>
 
 namespace tw {
@@ -34,21 +35,35 @@ double peak(const Accelerator& a, Precision p) {
   return own > 0 ? own : a.peak(type_of(p).kernels_of).value();
 }
 
-std::vector<Sample> gemm_samples(const Accelerator& a, Precision p) {
-  std::vector<Sample> samples;
+// Their logarithms are kept as long as the points are the same: a search for plans asks for thousands of products.
+const std::vector<Sample>& gemm_samples(const Accelerator& a, Precision p) {
+  struct Known {
+    std::vector<std::array<double, 4>> points;  // shape and rate
+    std::vector<Sample> samples;
+  };
+  static thread_local std::map<Precision, Known> known_of;
+  Known& known = known_of[p];
+  const double peak_rate = peak(a, p);
+  size_t count = 0;
   for (const GemmPoint& g : a.gemm) {
     const auto time = g.time(p);
     if (!time) continue;
     const auto m = static_cast<double>(g.m), n = static_cast<double>(g.n), k = static_cast<double>(g.k);
-    samples.push_back({{std::log(m), std::log(n), std::log(k)}, std::log(2 * m * n * k / time->value() / peak(a, p))});
+    const std::array<double, 4> point{m, n, k, 2 * m * n * k / time->value() / peak_rate};
+    const size_t i = count++;
+    if (i < known.points.size() && known.points[i] == point) continue;
+    known.points.resize(i), known.samples.resize(i);
+    known.points.push_back(point);
+    known.samples.push_back({{std::log(m), std::log(n), std::log(k)}, std::log(point[3])});
   }
-  return samples;
+  known.points.resize(count), known.samples.resize(count);
+  return known.samples;
 }
 
 // Samples of the precision, or else of those that stand in for it; in the last resort of BF16's partner.
-std::vector<Sample> nearest_samples(const Accelerator& a, Precision precision) {
+const std::vector<Sample>& nearest_samples(const Accelerator& a, Precision precision) {
   for (Precision p = precision;; p = type_of(p).kernels_of) {
-    auto samples = gemm_samples(a, p);
+    const auto& samples = gemm_samples(a, p);
     if (!samples.empty()) return samples;
     if (type_of(p).kernels_of == p) return gemm_samples(a, Precision::fp8);
   }
@@ -94,7 +109,7 @@ double unaligned_s(const Accelerator& a, double m, double n, double k, double fl
 
 double gemm_time_s(const Accelerator& a, Precision precision, double m, double n, double k) {
   if (m <= 0 || n <= 0 || k <= 0) return 0;
-  const auto samples = nearest_samples(a, precision);
+  const auto& samples = nearest_samples(a, precision);
   const double efficiency =
       efficiency_factor(a, type_of(precision).name) *
       (samples.empty() ? 0.7 : std::min(1.0, std::exp(interpolate(samples, {std::log(m), std::log(n), std::log(k)}))));

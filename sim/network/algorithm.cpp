@@ -6,15 +6,23 @@
 namespace tw::network {
 
 Group::Group(const Fabric& f, const std::vector<Rank>& r) : fabric(f), ranks(r) {
-  std::unordered_map<int, int> place;
+  constexpr size_t kFew = 8;  // are looked through
+  std::unordered_map<int, int> of_many;
+  const auto place_of = [&](int domain) {
+    if (ranks.size() > kFew) return of_many.try_emplace(domain, count()).first->second;
+    const auto at = std::find_if(domains.begin(), domains.end(), [&](const auto& d) {
+      return ranks[static_cast<size_t>(d.front())].node / fabric.nodes_per_domain == domain;
+    });
+    return static_cast<int>(at - domains.begin());
+  };
   domain_of_.reserve(ranks.size());
   adapter_begin_.reserve(ranks.size() + 1);
   for (size_t i = 0; i < ranks.size(); ++i) {
     const Rank& rank = ranks[i];
-    const auto [it, fresh] = place.try_emplace(rank.node / fabric.nodes_per_domain, count());
-    if (fresh) domains.emplace_back();
-    domains[static_cast<size_t>(it->second)].push_back(static_cast<int>(i));
-    domain_of_.push_back(it->second);
+    const int at = place_of(rank.node / fabric.nodes_per_domain);
+    if (at == count()) domains.emplace_back();
+    domains[static_cast<size_t>(at)].push_back(static_cast<int>(i));
+    domain_of_.push_back(at);
     adapter_begin_.push_back(static_cast<int>(adapter_.size()));
     if (fabric.nics == 0) continue;
     const std::vector<int>& beside = fabric.nics_beside[static_cast<size_t>(rank.gpu)];

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <tuple>
 #include <unordered_map>
 
 #include "core/error.hpp"
@@ -56,12 +58,59 @@ struct Collectives::Built {
   double passed_network = 0, passed_nvlink = 0;
 };
 
+struct Collectives::Ways {
+  std::vector<Built> built;
+  std::vector<Group> sets;  // of more than one rank
+  bool closed_form = false;
+  double bound_per_byte = 0;
+};
+
+// Of groups that have few ranks together, as long as they are few in all.
+class Collectives::Memory {
+ public:
+  using Groups = std::vector<std::vector<Rank>>;
+
+  // Null: not known.
+  const Ways* find(Operation op, const Groups& groups) const {
+    const auto of_op = known_.find(op);
+    if (of_op == known_.end()) return nullptr;
+    const auto at = of_op->second.find(groups);
+    return at == of_op->second.end() ? nullptr : &at->second;
+  }
+
+  // Until the next call, or, if they are not `passing`, as long as there is room.
+  const Ways& keep(Operation op, const Groups& groups, Ways&& ways, bool passing) {
+    const size_t ranks = groups.size() * groups.front().size();
+    if (passing || ranks > kMostRanks) return last_ = std::move(ways);
+    if (ranks_ + ranks > kMostKnown) known_.clear(), ranks_ = 0;
+    ranks_ += ranks;
+    return known_[op].emplace(groups, std::move(ways)).first->second;
+  }
+
+ private:
+  static constexpr size_t kMostRanks = 4096, kMostKnown = 65536;
+  struct Less {
+    bool operator()(const Groups& a, const Groups& b) const {
+      if (a.size() != b.size()) return a.size() < b.size();
+      return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+        return std::lexicographical_compare(
+            x.begin(), x.end(), y.begin(), y.end(),
+            [](const Rank& p, const Rank& q) { return std::tie(p.node, p.gpu) < std::tie(q.node, q.gpu); });
+      });
+    }
+  };
+  std::map<Operation, std::map<Groups, Ways, Less>> known_;
+  size_t ranks_ = 0;
+  Ways last_;
+};
+
 Collectives::Collectives(const Fabric& fabric, CollectiveOptions options)
     : fabric_(fabric),
       options_(options),
       router_(fabric, options.seed),
       speeds_(fabric.nvlink, *options.library),
-      loads_(std::make_unique<LinkLoads>(fabric, router_, options.narrowest_links)) {
+      loads_(std::make_unique<LinkLoads>(fabric, router_, options.narrowest_links)),
+      known_(std::make_unique<Memory>()) {
   router_.queue_pairs = options.library->queue_pairs;
 }
 Collectives::~Collectives() = default;
@@ -301,80 +350,51 @@ CollectiveCost Collectives::cost(Operation op, const std::vector<std::vector<Ran
   return std::move(costs(op, groups, {bytes}).front());
 }
 
-std::vector<CollectiveCost> Collectives::costs(Operation op, const std::vector<std::vector<Rank>>& groups,
-                                               const std::vector<double>& sizes) {
+Collectives::Ways Collectives::ways(Operation op, const std::vector<std::vector<Rank>>& groups) {
   check_ranks(fabric_, groups);
-  const int n = static_cast<int>(groups.front().size());
+  Ways w;
+  const size_t n = groups.front().size();
   const bool inside = std::all_of(groups.begin(), groups.end(), [&](const auto& g) { return one_domain(g); });
-  const bool closed_form = n < 2 || (inside && speeds_.measured(op) &&
-                                     (options_.algorithm == "auto" || options_.algorithm == measured_as(op)));
-  std::vector<Group> sets;
-  sets.reserve(groups.size());
-  if (n > 1)
-    for (const auto& ranks : groups) sets.emplace_back(fabric_, ranks);
-  std::vector<Built> built;
-  if (n > 1 && !(closed_form && options_.algorithm != "auto"))
-    for (const CollectiveAlgorithm* a : candidates(op, sets, closed_form)) {
-      Built b = build(op, sets, *a);
-      if (b.algorithm != nullptr) built.push_back(std::move(b));
+  w.closed_form = n < 2 || (inside && speeds_.measured(op) &&
+                            (options_.algorithm == "auto" || options_.algorithm == measured_as(op)));
+  if (n < 2) return w;
+  w.sets.reserve(groups.size());
+  for (const auto& ranks : groups) w.sets.emplace_back(fabric_, ranks);
+  if (!w.closed_form || options_.algorithm == "auto")
+    for (const CollectiveAlgorithm* a : candidates(op, w.sets, w.closed_form)) {
+      Built b = build(op, w.sets, *a);
+      if (b.algorithm != nullptr) w.built.push_back(std::move(b));
     }
   const auto may = [&](bool allowed, const char* name) { return allowed || options_.algorithm == name; };
   const bool in_network = op == Operation::all_reduce && (may(options_.nvls, "nvls") || may(options_.sharp, "sharp"));
-  const double bound_per_byte = n < 2 ? 0 : bound_s(op, sets, 1, in_network);
+  if (options_.bound) w.bound_per_byte = bound_s(op, w.sets, 1, in_network);
+  if (!options_.explain) w.sets.clear(), w.sets.shrink_to_fit();
+  return w;
+}
+
+std::vector<CollectiveCost> Collectives::costs(Operation op, const std::vector<std::vector<Rank>>& groups,
+                                               const std::vector<double>& sizes) {
+  const Ways* known = groups.empty() ? nullptr : known_->find(op, groups);
+  const Ways& w = known != nullptr ? *known : known_->keep(op, groups, ways(op, groups), options_.explain);
+  const int n = static_cast<int>(groups.front().size());
   std::vector<CollectiveCost> out;
   for (const double bytes : sizes) {
     CollectiveCost best;
     best.bytes = bytes;
-    if (closed_form) {
+    if (w.closed_form) {
       best.inside_domain = true;
       best.algorithm = measured_as(op);
       best.time_s = best.load.latency_s = domain_time_s(op, n, bytes);
       if (n > 1) best.bottleneck = "NVLink";
     }
-    best = chosen(bytes, built, std::move(best));
+    best = chosen(bytes, w.built, std::move(best));
     best.operation = op;
     best.ranks = n;
-    if (options_.explain) add_refusals(sets, op, best.considered);
-    best.bound_s = bound_per_byte * bytes;
+    if (options_.explain) add_refusals(w.sets, op, best.considered);
+    best.bound_s = w.bound_per_byte * bytes;
     out.push_back(std::move(best));
   }
   return out;
-}
-
-std::vector<double> doubling_sizes(double from, double to) {
-  std::vector<double> sizes;
-  for (double b = from; b <= to * (1 + 1e-9); b *= 2) sizes.push_back(b);
-  return sizes;
-}
-
-std::vector<double> cable_bytes(const Fabric& fabric, const LoadClass& load, double bytes) {
-  std::vector<double> moved(fabric.cables.size(), 0);
-  for (const LinkUse& use : load.uses)
-    if (use.link < fabric.cable_links()) moved[static_cast<size_t>(use.link / 2)] += use.weight * bytes;
-  return moved;
-}
-
-std::vector<Rank> ranks_of(const Fabric& fabric, const std::vector<int>& nodes) {
-  std::vector<Rank> ranks;
-  for (const int node : nodes)
-    for (int gpu = 0; gpu < fabric.gpus; ++gpu) ranks.push_back({node, gpu});
-  return ranks;
-}
-
-std::vector<Link> engine_links(const Fabric& fabric, std::vector<LoadClass>& classes, std::vector<int>* ids) {
-  std::vector<int> place(static_cast<size_t>(fabric.link_count()), -1);
-  std::vector<Link> links;
-  for (LoadClass& c : classes)
-    for (LinkUse& use : c.uses) {
-      int& p = place[static_cast<size_t>(use.link)];
-      if (p < 0) {
-        p = static_cast<int>(links.size());
-        links.push_back({fabric.link_name(use.link), fabric.link_capacity_Bps(use.link)});
-        if (ids != nullptr) ids->push_back(use.link);
-      }
-      use.link = p;
-    }
-  return links;
 }
 
 }  // namespace tw::network

@@ -24,6 +24,7 @@ struct CollectiveOptions {
       -1;                // of calls inside a domain; < 0: as measured where hosts issue them one by one, else none
   uint64_t seed = 1;     // of ECMP hashing
   bool explain = false;  // keep what was considered
+  bool bound = true;     // find CollectiveCost::bound_s
   // Loads name one of the links that always carry in the same proportion (TreeLevels): for many classes on one fabric,
   // all of which are made so. Not with SHARP, whose streams go up links of their own.
   bool narrowest_links = false;
@@ -73,7 +74,8 @@ class Collectives {
   // Groups of one size that do the same at the same time, as one load: every group has its own `bytes`.
   CollectiveCost cost(Operation operation, const std::vector<std::vector<Rank>>& groups, double bytes);
 
-  // The same for several sizes, for little more than the cost of one.
+  // The same for several sizes, for little more than the cost of one. Links of few ranks are remembered: plans ask for
+  // the same groups with many sizes.
   std::vector<CollectiveCost> costs(Operation operation, const std::vector<std::vector<Rank>>& groups,
                                     const std::vector<double>& bytes);
 
@@ -104,11 +106,15 @@ class Collectives {
   std::vector<const CollectiveAlgorithm*> candidates(Operation operation, const std::vector<Group>& groups,
                                                      bool measured) const;
   double bound_s(Operation operation, const std::vector<Group>& groups, double bytes, bool in_network) const;
+  struct Ways;  // in which groups can do an operation, for any size
+  class Memory;
+  Ways ways(Operation operation, const std::vector<std::vector<Rank>>& groups);
   const Fabric& fabric_;
   CollectiveOptions options_;
   Router router_;
   DomainSpeeds speeds_;
   std::unique_ptr<LinkLoads> loads_;
+  std::unique_ptr<Memory> known_;
 };
 
 // Sizes of a table in the manner of nccl-tests: from, 2 from, 4 from, ... up to `to` bytes.
@@ -121,7 +127,7 @@ std::vector<double> cable_bytes(const Fabric& fabric, const LoadClass& load, dou
 std::vector<Rank> ranks_of(const Fabric& fabric, const std::vector<int>& nodes);
 
 // The links that the classes use, renumbered from 0 in the classes; the rest is left out. `ids`, when given, gets the
-// fabric's id of each.
+// fabric's id of each, which spares their names.
 std::vector<Link> engine_links(const Fabric& fabric, std::vector<LoadClass>& classes, std::vector<int>* ids = nullptr);
 
 }  // namespace tw::network

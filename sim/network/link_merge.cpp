@@ -35,10 +35,11 @@ void check(const std::vector<Link>& links, const LoadClass& c) {
     if (use.link < 0 || static_cast<size_t>(use.link) >= links.size())
       throw SimulationError(fmt::format("\"{}\" crosses link {}, which does not exist", c.name, use.link));
     const Link& l = links[static_cast<size_t>(use.link)];
+    const auto name = [&] { return l.name.empty() ? fmt::format("link {}", use.link) : l.name; };
     if (!(l.capacity_Bps > 0) || !std::isfinite(l.capacity_Bps))
-      throw SimulationError(fmt::format("\"{}\" crosses {}, which has no capacity", c.name, l.name));
+      throw SimulationError(fmt::format("\"{}\" crosses {}, which has no capacity", c.name, name()));
     if (!(use.weight >= 0) || !std::isfinite(use.weight))
-      throw SimulationError(fmt::format("\"{}\" loads {} with weight {}", c.name, l.name, use.weight));
+      throw SimulationError(fmt::format("\"{}\" loads {} with weight {}", c.name, name(), use.weight));
   }
   if (!(c.latency_s >= 0) || !std::isfinite(c.latency_s))
     throw SimulationError(fmt::format("\"{}\" has a latency of {} s", c.name, c.latency_s));

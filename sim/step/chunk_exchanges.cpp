@@ -66,7 +66,7 @@ TravelTime ChunkProgram::travel(Exchange dense, Exchange experts, const SharedSu
   TravelTime t;
   for (const auto& [what, size] : {std::pair{dense, bytes.dense}, std::pair{experts, bytes.experts}}) {
     if (size <= 0) continue;
-    const double alone_s = exchange_(what, size);
+    const double alone_s = exchange_s(what, size);
     t.alone_s += alone_s;
     t.beside_s += beside_s(what, size, alone_s);
   }

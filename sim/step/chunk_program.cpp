@@ -63,7 +63,7 @@ ChunkProgram::ChunkProgram(const StepInputs& in, const ExchangeTime& exchange, c
     if (of_kind_.count(kind) > 0) continue;
     const LayerOperations layer = layer_operations(*in.network, kind, *in.training, *in.plan, *in.software);
     of_kind_[kind].forward = timed(layer.forward, slowdown.forward);
-    if (pass == Pass::training) of_kind_[kind].backward = timed(layer.backward, slowdown.backward);
+    if (pass != Pass::evaluation) of_kind_[kind].backward = timed(layer.backward, slowdown.backward);
   }
   embed_ = timed(embed.forward, slowdown.forward);
   head_ = timed(head.forward, slowdown.forward);
@@ -77,15 +77,15 @@ const ChunkProgram::List& ChunkProgram::layer(const ChunkShape& shape, int l, bo
   return backward ? lists.backward : lists.forward;
 }
 
-ChunkProgram::List ChunkProgram::timed(const std::vector<Operation>& operations, double slowdown) const {
+ChunkProgram::List ChunkProgram::timed(const std::vector<Operation>& operations, double slowdown) {
   const Software& software = *in_.software;
   const Hosts& hosts = in_.cluster->hosts;
   const Accelerator& accelerator = in_.cluster->node.accelerator;
-  const bool graphs = pass_ == Pass::training ? software.host.graphs_training : software.host.graphs_evaluation;
+  const bool graphs = pass_ != Pass::evaluation ? software.host.graphs_training : software.host.graphs_evaluation;
   // A graph replays a whole layer, or a part of it, with one launch.
   const auto captured = [&](GraphPart part) {
     const auto& parts = software.host.graph_parts;
-    return graphs || (pass_ == Pass::training && std::find(parts.begin(), parts.end(), part) != parts.end());
+    return graphs || (pass_ != Pass::evaluation && std::find(parts.begin(), parts.end(), part) != parts.end());
   };
   // A dispatcher that asks its own kernels for the counts of tokens (DeepEP, HybridEP) waits for them after the
   // backward products of another micro-batch were issued, if one runs beside (Megatron-Core,
@@ -103,11 +103,12 @@ ChunkProgram::List ChunkProgram::timed(const std::vector<Operation>& operations,
     t.weight = o.weight_gradient;
     t.launches = o.launches;
     t.task.stops_host = o.stops_host && !hidden(o);
+    stops_host_ = stops_host_ || t.task.stops_host;
     const double host = (o.backward ? software.host.backward : 1) / hosts.launch_speed;
     if (o.kind == OperationKind::exchange) {
       const double bytes = o.bytes * (o.exchange == Exchange::ep_all_to_all ? sent_share() : 1);
       t.task.stream = stream_of(o.exchange);
-      t.task.length_s = exchange_(o.exchange, bytes);
+      t.task.length_s = exchange_s(o.exchange, bytes);
       t.task.bytes = bytes;
       if (shared_.count(o.exchange) > 0) t.task.load = o.exchange;
       t.task.beside_s = beside_s(o.exchange, bytes, t.task.length_s);
@@ -146,9 +147,11 @@ double ChunkProgram::copy_s(double bytes) const {
          in_.cluster->hosts.device_speed;
 }
 
-TaskCost ChunkProgram::played(const TaskList& b) const {
-  const Played device = play(b.tasks, in_.software->streams.kernel_beside_exchange, false),
-               issued = play(b.tasks, in_.software->streams.kernel_beside_exchange, true);
+Played ChunkProgram::on_device(const TaskList& b) const {
+  return play(b.tasks, in_.software->streams.kernel_beside_exchange, false);
+}
+
+TaskCost ChunkProgram::played(const TaskList& b, const Played& device) const {
   TaskCost c;
   c.busy = device.busy;
   c.tp_s = device.waited_s[static_cast<size_t>(Stream::tp)];
@@ -157,10 +160,15 @@ TaskCost ChunkProgram::played(const TaskList& b) const {
   c.dp_s = device.waited_s[static_cast<size_t>(Stream::dp)] + device.waited_s[static_cast<size_t>(Stream::dp_outer)];
   c.gap_s = device.host_wait_s + device.waited_s[static_cast<size_t>(Stream::to_host)] +
             device.waited_s[static_cast<size_t>(Stream::from_host)];
-  c.host_s = issued.host_end_s;
-  if (device.host_end_s >= 0) c.to_host_s = device.host_end_s;
-  c.from_host_s = issued.end_s;
-  c.host_exchange_s = issued.host_exchange_s;
+  if (pass_ == Pass::estimate && !stops_host_) {
+    for (const Task& task : b.tasks) c.host_s += task.host_s;
+  } else {
+    const Played issued = play(b.tasks, in_.software->streams.kernel_beside_exchange, true);
+    c.host_s = issued.host_end_s;
+    if (device.host_end_s >= 0) c.to_host_s = device.host_end_s;
+    c.from_host_s = issued.end_s;
+    c.host_exchange_s = issued.host_exchange_s;
+  }
   c.flops = b.flops;
   c.launches = b.launches;
   if (!shared_.empty()) c.shared = visit_exchanges(b.tasks, device, shared_);
@@ -305,14 +313,14 @@ TaskCost ChunkProgram::last(const ChunkShape& shape, bool inputs, std::vector<Bu
   if (shape.embedding) b.add(embed_back_, inputs), grow(rest / std::max(1, ends));
   send();
   b.copy(0, -1);
-  const Played device = play(b.tasks, in_.software->streams.kernel_beside_exchange, false);
+  const Played device = on_device(b);
   for (size_t i = 0; i < sent.size(); ++i) {
     const auto k = static_cast<size_t>(sent[i]);
     const auto ready = static_cast<size_t>(b.tasks[k].after);
     buckets[i].share = device.end_s > 0 ? std::min(1.0, device.done_s[ready] / device.end_s) : 1;
     if (b.tasks[k].length_s > 0) buckets[i].stretch = (device.done_s[k] - device.begin_s[k]) / b.tasks[k].length_s;
   }
-  return played(b);
+  return played(b, device);
 }
 
 PassCost ChunkProgram::cost(const ChunkShape& shape, bool split) {
@@ -334,18 +342,21 @@ PassCost ChunkProgram::whole_cost(const ChunkShape& shape, bool split) const {
   const auto whole = [&](bool backward, bool inputs, bool weights) {
     return each ? sharded(shape, backward, inputs, weights) : layers(shape, backward, inputs, weights);
   };
-  c.forward = c.first_forward = whole(false, true, true);
-  c.backward = c.last_backward = whole(true, true, true);
+  c.forward = whole(false, true, true);
+  c.backward = whole(true, true, true);
   join(c.forward, c.backward);
   c.first_forward = c.forward, c.last_backward = c.backward;
+  const bool estimate = pass_ == Pass::estimate;
+  split = split && !estimate;
   if (split) {
     c.input = whole(true, true, false);
     c.weight = c.last_weight = whole(true, false, true);
   }
   if (each) return c;
   c.updated = shape.gathered;
-  if (shape.gathered.total() > 0) c.first_forward = zero3 ? sharded(shape, false, true, true) : first_forward(shape);
-  if (shape.gradients.total() > 0) {
+  if (shape.gathered.total() > 0 && !estimate)
+    c.first_forward = zero3 ? sharded(shape, false, true, true) : first_forward(shape);
+  if (shape.gradients.total() > 0 && exchange_) {
     c.last_backward = last(shape, true, c.buckets);
     if (split) c.last_weight = last(shape, false, c.weight_buckets);
   }
@@ -376,7 +387,7 @@ std::vector<PassCost> chunk_costs(const StepInputs& in, const ExchangeTime& exch
   std::vector<ChunkShape> shapes = chunk_shapes(in);
   for (size_t c = 0; c < shapes.size(); ++c) {
     ChunkShape& shape = shapes[c];
-    if (pass == Pass::training) {
+    if (pass != Pass::evaluation) {
       shape.gradients = exchanged_gradients(in, groups, static_cast<int>(c));
       if (plan.sharding == Sharding::zero3) shape.gathered = gathered_bytes(groups, static_cast<int>(c));
       const double weight = 2 / in.software->memory.gradient_bytes_per_parameter;  // updated BF16 weights

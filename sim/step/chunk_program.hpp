@@ -55,13 +55,17 @@ class ChunkProgram {
  private:
   using List = std::vector<TimedOperation>;
   TaskList list() const { return {in_.plan->cp, in_.software->streams.scatter_beside_weights}; }
-  List timed(const std::vector<Operation>& operations, double slowdown) const;
+  List timed(const std::vector<Operation>& operations, double slowdown);
   PassCost whole_cost(const ChunkShape& shape, bool split) const;
-  TaskCost played(const TaskList& list) const;
+  Played on_device(const TaskList& list) const;  // the host far ahead
+  TaskCost played(const TaskList& list, const Played& device) const;
+  TaskCost played(const TaskList& list) const { return played(list, on_device(list)); }
   TaskCost layers(const ChunkShape& shape, bool backward, bool inputs, bool weights) const;
   TaskCost sharded(const ChunkShape& shape, bool backward, bool inputs, bool weights) const;
   TaskCost first_forward(const ChunkShape& shape) const;
   TaskCost last(const ChunkShape& shape, bool inputs, std::vector<Bucket>& buckets) const;
+  // Without times of exchanges they take none.
+  double exchange_s(Exchange what, double bytes) const { return exchange_ ? exchange_(what, bytes) : 0; }
   double copy_s(double bytes) const;
   std::vector<double> host_copies_s(const ChunkShape& shape) const;  // of offloaded layers (step/host_copies.hpp)
   double sent_share() const;
@@ -81,6 +85,7 @@ class ChunkProgram {
   };
   std::map<LayerKind, Lists> of_kind_;
   List embed_, embed_back_, head_, head_back_;
+  bool stops_host_ = false;  // some operation does
   std::vector<Kept>* kept_ = nullptr;
 };
 

@@ -77,7 +77,9 @@ struct Slowdown {
   double forward = 1, backward = 1;
 };
 
-enum class Pass { training, evaluation };
+// An estimate is a training pass without its first forward, the halves of its backward, and the device's wait for its
+// host (from_host_s).
+enum class Pass { training, evaluation, estimate };
 
 // Cost of each chunk for one micro-batch, embedding and head included in the first and last. `slowdown` lengthens the
 // kernels that draw more than the board limit allows (gpu_power.hpp); 1 = full clock. `shared`: exchanges that the

@@ -70,7 +70,7 @@ StepPlan profiled_step(StepPlan s, const StepInputs& in, const StepNetwork& net,
 
 }  // namespace
 
-StepPlan plan_step(const StepInputs& in, const StepNetwork& net, const Slowdown& slowdown) {
+StepPlan plan_step(const StepInputs& in, const StepNetwork& net, const Slowdown& slowdown, Pass pass) {
   const Plan& plan = *in.plan;
   const Software& software = *in.software;
   StepPlan s;
@@ -84,7 +84,7 @@ StepPlan plan_step(const StepInputs& in, const StepNetwork& net, const Slowdown&
   if (in.workload != nullptr) return profiled_step(std::move(s), in, net, slowdown);
   const ChunkPlacement placement = rule_of(plan.schedule, plan.vp).placement(plan.pp, plan.vp);
   s.micro_batches = plan.ga();
-  s.cost = placed(chunk_costs(in, net.exchange, slowdown, Pass::training, net.shared), placement, plan.pp);
+  s.cost = placed(chunk_costs(in, net.exchange, slowdown, pass, net.shared), placement, plan.pp);
   s.optimizer = optimizer_cost(in);
   s.meet_every_visit = software.streams.amax_every_micro_batch && is_scaled(in.training->precision);
   s.reduce_every_visit = plan.sharding == Sharding::zero2;

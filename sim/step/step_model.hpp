@@ -37,7 +37,8 @@ struct StepPlan {
   HostNoise noise;
 };
 
-StepPlan plan_step(const StepInputs& in, const StepNetwork& net, const Slowdown& slowdown);
+// `pass`: training, or the estimate of it.
+StepPlan plan_step(const StepInputs& in, const StepNetwork& net, const Slowdown& slowdown, Pass pass = Pass::training);
 
 // One span on a stage's stream, for timelines.
 struct Span {

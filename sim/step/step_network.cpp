@@ -191,6 +191,7 @@ std::shared_ptr<network::Collectives> step_collectives(const StepInputs& in, con
   network::CollectiveOptions options;
   options.sharp = in.software->streams.sharp;
   options.nvls = in.software->streams.nvls;
+  options.bound = false;
   options.domain_floor_s = in.cluster->node.nvlink.issued_floor.value();
   // Others name all of their links, and so do streams of SHARP.
   options.narrowest_links = alone && !options.sharp && fabric.routing == RoutingPolicy::adaptive;

@@ -38,8 +38,12 @@ bool valid(Plan& plan, const Scenario& s, const Training& training, const Docume
 
 PlanMemory plan_memory(const Architecture& network, const Training& training, const Plan& plan,
                        const Software& software) {
-  const auto layers = layers_of_chunks(network, plan);
-  const auto stages = memory_of_stages(network, training, plan, software, layers, memory_work(plan));
+  return plan_memory(network, training, plan, software, memory_work(plan));
+}
+
+PlanMemory plan_memory(const Architecture& network, const Training& training, const Plan& plan,
+                       const Software& software, const std::vector<StageWork>& work) {
+  const auto stages = memory_of_stages(network, training, plan, software, layers_of_chunks(network, plan), work);
   const auto most = std::max_element(stages.begin(), stages.end(),
                                      [](const auto& a, const auto& b) { return a.total() < b.total(); });
   double host = 0;

@@ -18,6 +18,9 @@ struct PlanMemory {
 // Bytes of one GPU of the stage that needs most. The plan has to be complete (dp known) and valid.
 PlanMemory plan_memory(const Architecture& network, const Training& training, const Plan& plan,
                        const Software& software);
+// The same where memory_work(plan) is known.
+PlanMemory plan_memory(const Architecture& network, const Training& training, const Plan& plan,
+                       const Software& software, const std::vector<StageWork>& work);
 
 // Plans on the same GPUs and with the same global batch that fit, at most `most`, nearest first: fewest changes of
 // tensor and pipeline parallelism, sharding, recomputation and micro-batch size (a doubling or one kind counts 1), then

@@ -80,6 +80,11 @@ Shape shape_of(const StepPlan& p, const StepNetwork& net) {
 
 }  // namespace
 
+double PlanEstimator::least_s(const StepInputs& in) {
+  const StepNetwork none;
+  return shape_of(plan_step(in, none, {}, Pass::estimate), none).step_s;
+}
+
 StepEstimate PlanEstimator::operator()(const StepInputs& in) {
   const Plan& plan = *in.plan;
   // What neither micro-batch nor recomputation changes: groups, their links, and the mean bucket of a chunk.
@@ -99,10 +104,10 @@ StepEstimate PlanEstimator::operator()(const StepInputs& in) {
         })};
   }
   const NodeType& node = in.cluster->node;
-  const Shape burst = shape_of(plan_step(in, *net_, {}), *net_);
+  const Shape burst = shape_of(plan_step(in, *net_, {}, Pass::estimate), *net_);
   const Power limit = effective_limit(node, std::nullopt);
   const double slowdown = board_power(node.accelerator, burst.busy.scaled(1 / burst.step_s), limit).slowdown;
-  const Shape held = slowdown > 1 ? shape_of(plan_step(in, *net_, {slowdown, slowdown}), *net_) : burst;
+  const Shape held = slowdown > 1 ? shape_of(plan_step(in, *net_, {slowdown, slowdown}, Pass::estimate), *net_) : burst;
   NodeState state;
   state.over_fabric = plan.nodes > 1;
   state.in_step = true;

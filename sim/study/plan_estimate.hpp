@@ -30,6 +30,8 @@ class PlanEstimator {
  public:
   PlanEstimator(const Fabric& fabric, const NodePlacement& placement) : fabric_(fabric), placement_(placement) {}
   StepEstimate operator()(const StepInputs& in);
+  // A lower bound of its time: as if no exchange took any, and no board limit slowed kernels down.
+  static double least_s(const StepInputs& in);
 
  private:
   // Sizes that decide links: nodes, tp, pp, vp, cp, ep, etp, sharding, layout.

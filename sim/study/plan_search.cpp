@@ -38,46 +38,95 @@ double samples_of(const Scenario& s, int gbs) {
   return run.samples.value_or(run.steps.value_or(100) * s.plan.gbs);
 }
 
-// Fills in the estimates of a list of candidates, in forked children.
-void estimate(const Scenario& s, const PlanSearchOptions& o, std::vector<PlanCandidate>& list) {
+using Candidates = std::vector<PlanCandidate*>;
+
+Candidates all_of(std::vector<PlanCandidate>& list) {
+  Candidates all;
+  for (PlanCandidate& c : list) all.push_back(&c);
+  return all;
+}
+
+// Fills in the estimates of candidates, in forked children; `least`: lower bounds of their times, and of nothing else.
+void estimate(const Scenario& s, const PlanSearchOptions& o, Candidates list, bool least = false) {
+  if (list.empty()) return;
   const Fabric fabric = build_fabric(s.cluster);
-  constexpr size_t chunk = 64;
-  // Plans on the same links, one after the other.
-  std::vector<size_t> order(list.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    const auto links = [](const Plan& p) { return std::tie(p.nodes, p.tp, p.pp, p.cp, p.ep, p.vp, p.sharding); };
-    return links(list[a].plan) < links(list[b].plan);
+  // Plans on the same links, one after the other, stay together.
+  const auto links = [](const Plan& p) { return std::tie(p.nodes, p.tp, p.pp, p.cp, p.ep, p.vp, p.sharding); };
+  std::stable_sort(list.begin(), list.end(), [&](const PlanCandidate* a, const PlanCandidate* b) {
+    return links(a->plan) < links(b->plan);
   });
+  constexpr size_t most = 64;
+  std::vector<size_t> parts{0};
+  for (size_t i = 1; i < list.size(); ++i)
+    if (i >= parts.back() + most && links(list[i]->plan) != links(list[i - 1]->plan)) parts.push_back(i);
+  parts.push_back(list.size());
   ChildOptions children;
   children.jobs = o.jobs;
   if (o.progress) children.progress = [&](size_t done, size_t all) { o.progress("estimating", done, all); };
   const auto answers = in_children(
-      (list.size() + chunk - 1) / chunk,
+      parts.size() - 1,
       [&](size_t k) {
         std::string out;
         PlanEstimator estimate_of(fabric, s.placement);
-        for (size_t i = k * chunk; i < std::min(list.size(), (k + 1) * chunk); ++i) {
-          const PlanCandidate& c = list[order[i]];
+        for (size_t i = parts[k]; i < parts[k + 1]; ++i) {
+          const PlanCandidate& c = *list[i];
           const Training training = with_candidate(*s.training, c);
-          const StepEstimate e = estimate_of({&*s.network, &training, nullptr, &s.cluster, &s.software, &c.plan});
+          const StepInputs in{&*s.network, &training, nullptr, &s.cluster, &s.software, &c.plan};
+          const StepEstimate e = least ? StepEstimate{PlanEstimator::least_s(in), 0} : estimate_of(in);
           out.append(reinterpret_cast<const char*>(&e), sizeof e);
         }
         return out;
       },
       children);
-  for (size_t i = 0; i < list.size(); ++i) {
-    const ChildResult& answer = answers[i / chunk];
-    rethrow(answer);
-    StepEstimate e;
-    std::memcpy(&e, answer.value.data() + i % chunk * sizeof e, sizeof e);
-    PlanCandidate& c = list[order[i]];
-    c.step_s = e.step_s, c.node_w = e.node_w;
-    const double time_s = c.step_s * std::ceil(samples_of(s, c.plan.gbs) / c.plan.gbs - 1e-9);
-    c.time_s = time_s;
-    for (const PlanObjective objective : o.objectives)
-      c.estimate.push_back(objective == PlanObjective::time ? time_s : time_s * c.node_w * c.plan.nodes);
+  for (size_t k = 0; k + 1 < parts.size(); ++k) {
+    rethrow(answers[k]);
+    for (size_t i = parts[k]; i < parts[k + 1]; ++i) {
+      StepEstimate e;
+      std::memcpy(&e, answers[k].value.data() + (i - parts[k]) * sizeof e, sizeof e);
+      PlanCandidate& c = *list[i];
+      c.step_s = e.step_s, c.node_w = e.node_w;
+      c.time_s = c.step_s * std::ceil(samples_of(s, c.plan.gbs) / c.plan.gbs - 1e-9);
+      c.estimate.clear();
+      for (const PlanObjective objective : o.objectives)
+        c.estimate.push_back(objective == PlanObjective::time ? c.time_s : c.time_s * c.node_w * c.plan.nodes);
+    }
   }
+}
+
+bool faster(const PlanCandidate& a, const PlanCandidate& b) {
+  return a.time_s < b.time_s;
+}
+
+// Estimates a list. Where time alone decides, candidates that are far behind the best are taken out of it and returned,
+// with their lower bounds alone, least first.
+std::vector<PlanCandidate> estimate_promising(const Scenario& s, const PlanSearchOptions& o,
+                                              std::vector<PlanCandidate>& list) {
+  constexpr double kFar = 1.25;  // above what a simulation adds to one estimate and not to another
+  constexpr size_t kSmall = 128;
+  const bool limited = o.limits.facility_w || o.limits.bus_w || o.limits.deadline_s;
+  const size_t first = std::max<size_t>(32, 2 * o.wanted);
+  Candidates all = all_of(list);
+  if (o.objectives != std::vector{PlanObjective::time} || limited || all.size() < std::max(kSmall, 2 * first)) {
+    estimate(s, o, all);
+    return {};
+  }
+  estimate(s, o, all, true);
+  std::stable_sort(all.begin(), all.end(), [](const auto* a, const auto* b) { return faster(*a, *b); });
+  std::stable_partition(all.begin(), all.end(), [](const PlanCandidate* c) { return c->own; });
+  const auto from = all.begin() + static_cast<std::ptrdiff_t>(first);
+  Candidates known(all.begin(), from);
+  estimate(s, o, known);
+  std::sort(known.begin(), known.end(), [](const auto* a, const auto* b) { return faster(*a, *b); });
+  const double far_s = kFar * known[o.wanted]->time_s;
+  const auto to = std::find_if(from, all.end(), [&](const PlanCandidate* c) { return c->time_s > far_s; });
+  estimate(s, o, Candidates(from, to));
+  std::vector<bool> far(list.size(), false);
+  std::for_each(to, all.end(), [&](const PlanCandidate* c) { far[static_cast<size_t>(c - list.data())] = true; });
+  std::vector<PlanCandidate> near, rest;
+  for (size_t i = 0; i < list.size(); ++i) (far[i] ? rest : near).push_back(std::move(list[i]));
+  list = std::move(near);
+  std::stable_sort(rest.begin(), rest.end(), faster);
+  return rest;
 }
 
 bool beats(const std::vector<double>& a, const std::vector<double>& b) {
@@ -128,12 +177,19 @@ void sort_by_front(std::vector<T>& list, const Values& values_of) {
 }
 
 // Simulates candidates in batches, best estimates first, until no estimate left can beat what is wanted, even if it is
-// as pessimistic as the most pessimistic so far.
+// as pessimistic as the most pessimistic so far. Of `rest` there are only lower bounds: they are estimated when one of
+// them may be the next.
 class BatchedSearch {
  public:
   BatchedSearch(const LoadedScenario& base, std::vector<std::string> overrides, const PlanSearchOptions& o,
-                const std::vector<PlanCandidate>& list, PlanSearch& out)
-      : base_(base), common_(std::move(overrides)), o_(o), list_(list), out_(out), pruning_(base.scenario, o.limits) {
+                std::vector<PlanCandidate> list, std::vector<PlanCandidate> rest, PlanSearch& out)
+      : base_(base),
+        common_(std::move(overrides)),
+        o_(o),
+        list_(std::move(list)),
+        rest_(std::move(rest)),
+        out_(out),
+        pruning_(base.scenario, o.limits) {
     if (!counted_in_steps(base.scenario)) return;
     common_.emplace_back("/run/steps=null");
     common_.push_back(fmt::format("/run/samples={}", samples_of(base.scenario, base.scenario.plan.gbs)));
@@ -143,7 +199,7 @@ class BatchedSearch {
     // Under limits one goes first: it tells how far peaks lie above estimates before more are spent beyond a limit.
     const bool limited = o_.limits.facility_w || o_.limits.bus_w || o_.limits.deadline_s;
     const size_t batch = static_cast<size_t>(std::max(1, o_.jobs)) * 4;
-    while (next_ < list_.size() && out_.simulated < o_.most_simulated) {
+    while (left() && out_.simulated < o_.most_simulated) {
       const std::vector<size_t> chosen = choose(limited && out_.simulated == 0 ? 1 : batch);
       if (chosen.empty()) break;
       std::vector<PlanAnswer> answers = simulate_all(chosen);
@@ -152,12 +208,25 @@ class BatchedSearch {
       for (PlanAnswer& a : answers) (a.beyond.empty() ? out_.answers : out_.beyond).push_back(std::move(a));
       sort_by_front(out_.answers, [](const PlanAnswer& a) { return a.values; });
     }
-    for (; next_ < list_.size(); ++next_)
+    for (; left(); ++next_)
       if (!falls(list_[next_])) out_.not_simulated += promising(list_[next_]) ? 1 : 0;
     if (most_ > 0) out_.least_ratio = least_, out_.most_ratio = most_;
   }
 
  private:
+  // Is there a next one? The rest has to be known if it may be one of them.
+  bool left() {
+    if (rest_.empty()) return next_ < list_.size();
+    const PlanCandidate& least = rest_.front();
+    if (next_ < list_.size() && !faster(least, list_[next_])) return true;
+    if (!promising(least)) return next_ < list_.size();
+    estimate(base_.scenario, o_, all_of(rest_));
+    std::move(rest_.begin(), rest_.end(), std::back_inserter(list_));
+    rest_.clear();
+    std::stable_sort(list_.begin() + static_cast<std::ptrdiff_t>(next_), list_.end(), faster);
+    return true;
+  }
+
   bool falls(const PlanCandidate& c) {
     const std::string limit = pruning_.beyond(c);
     if (!limit.empty()) ++out_.fallen[limit];
@@ -181,7 +250,7 @@ class BatchedSearch {
 
   std::vector<size_t> choose(size_t most) {
     std::vector<size_t> chosen;
-    for (; next_ < list_.size() && out_.simulated + chosen.size() < o_.most_simulated && chosen.size() < most; ++next_)
+    for (; out_.simulated + chosen.size() < o_.most_simulated && chosen.size() < most && left(); ++next_)
       if (list_[next_].own || (!falls(list_[next_]) && promising(list_[next_]))) chosen.push_back(next_);
     return chosen;
   }
@@ -228,7 +297,7 @@ class BatchedSearch {
   const LoadedScenario& base_;
   std::vector<std::string> common_;
   const PlanSearchOptions& o_;
-  const std::vector<PlanCandidate>& list_;
+  std::vector<PlanCandidate> list_, rest_;
   PlanSearch& out_;
   LimitPruning pruning_;
   size_t next_ = 0;
@@ -280,13 +349,13 @@ PlanSearch search_plans(const LoadedScenario& base, const std::vector<std::strin
   if (list.empty())
     throw DoesNotFit(fmt::format("none of {} plans divides and fits{}", out.considered,
                                  too_large.empty() ? "" : ": more memory, more nodes or more sharding are needed"));
-  estimate(s, o, list);
   out.estimated = list.size();
+  std::vector<PlanCandidate> rest = estimate_promising(s, o, list);
   const auto by_estimate = [](const PlanCandidate& c) { return c.estimate; };
   sort_by_front(list, by_estimate);
   // The scenario's own plan comes first, so that it is simulated in any case.
   std::stable_partition(list.begin(), list.end(), [](const PlanCandidate& c) { return c.own; });
-  BatchedSearch(base, overrides, o, list, out).run();
+  BatchedSearch(base, overrides, o, std::move(list), std::move(rest), out).run();
   std::vector<std::vector<double>> values;
   for (const PlanAnswer& a : out.answers) values.push_back(a.values);
   const auto front = fronts(values);
@@ -295,10 +364,15 @@ PlanSearch search_plans(const LoadedScenario& base, const std::vector<std::strin
     return a.candidate.estimate < b.candidate.estimate;
   });
   if (!out.answers.empty() && !too_large.empty()) {
-    estimate(s, o, too_large);
+    const PlanCandidate& best = out.answers.front().candidate;
+    if (std::find(o.objectives.begin(), o.objectives.end(), PlanObjective::time) != o.objectives.end()) {
+      estimate(s, o, all_of(too_large), true);
+      std::erase_if(too_large, [&](const PlanCandidate& c) { return c.time_s * (1 - 1e-9) > best.time_s; });
+    }
+    estimate(s, o, all_of(too_large));
     sort_by_front(too_large, by_estimate);
     for (PlanCandidate& c : too_large)
-      if (beats(c.estimate, out.answers.front().candidate.estimate)) out.too_large.push_back(std::move(c));
+      if (beats(c.estimate, best.estimate)) out.too_large.push_back(std::move(c));
   }
   return out;
 }

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 #include "core/codec.hpp"
 #include "core/document.hpp"
 #include "step/schedule.hpp"
+#include "step/step_memory.hpp"
 #include "study/fitting_plans.hpp"
 #include "study/stage_splits.hpp"
 
@@ -136,11 +138,13 @@ class Enumeration {
     own = own && offload == s_.training->offload_states;
     std::optional<PlanCandidate> least;
     bool listed = false;
+    if (const std::tuple steps{p.pp, p.vp, p.ga()}; work_.empty() || steps != work_of_)
+      work_ = memory_work(p), work_of_ = steps;
     for (const auto& [name, recompute] : Choices<Recompute>::table()) {
       // A way of PyTorch's own: looked at where the scenario uses it.
       if (recompute == Recompute::alternate && s_.training->recompute != recompute) continue;
       training.recompute = c.recompute = recompute;
-      const PlanMemory memory = plan_memory(*s_.network, training, p, s_.software);
+      const PlanMemory memory = plan_memory(*s_.network, training, p, s_.software, work_);
       c.memory_bytes = memory.memory.total();
       c.own = own && recompute == s_.training->recompute;
       if (!least) least = c;
@@ -165,6 +169,8 @@ class Enumeration {
   Document document_;
   double memory_ = 0, capacity_ = 0;  // looked for; of the own plan
   bool own_seen_ = false;
+  std::vector<StageWork> work_;  // of the last candidate's steps: stages, chunks, micro-batches
+  std::tuple<int, int, int> work_of_;
   std::vector<int> nodes_;
   std::vector<Sharding> sharding_;
   std::vector<double> offload_;  // shares of the states

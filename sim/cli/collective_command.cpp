@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <memory>
 
 #include "cli/command.hpp"
@@ -28,8 +29,22 @@ struct CollectiveArguments {
   std::vector<std::string> set;
   std::vector<double> sizes;
   std::string library;
+  std::vector<std::pair<int, double>> late;  // rank, seconds
   int ranks = 0, level = 1;
 };
+
+// "3=200 us".
+std::string read_late(const std::string& word, std::vector<std::pair<int, double>>& late) {
+  const size_t sign = word.find('=');
+  int rank = -1;
+  const auto number = std::from_chars(word.data(), word.data() + std::min(sign, word.size()), rank);
+  if (sign == std::string::npos || number.ec != std::errc() || number.ptr != word.data() + sign || rank < 0)
+    return "a rank and a time, such as \"3=200 us\"";
+  std::optional<double> time_s;
+  std::string problem = quantity<Time>(time_s)(word.substr(sign + 1));
+  if (time_s) late.emplace_back(rank, *time_s);
+  return problem;
+}
 
 // The first `count` accelerators of the placed nodes, node by node.
 std::vector<network::Rank> first_ranks(const Fabric& fabric, Placement placement, int count) {
@@ -101,6 +116,13 @@ ExitCode run(const CollectiveArguments& a, Console& console) {
   if (faults.empty() && a.level == 3 && ranks > kMostMessageRanks)
     faults.add({"--level", "", fmt::format("level 3 sends every message of {} ranks on its own", ranks),
                 fmt::format("at most {} ranks: --ranks", kMostMessageRanks)});
+  for (const auto& [rank, late_s] : a.late) {
+    options.late_s.resize(static_cast<size_t>(std::max(0, ranks)), 0);
+    if (rank < ranks)
+      options.late_s[static_cast<size_t>(rank)] = late_s;
+    else if (faults.empty())
+      faults.add({"--late", "", fmt::format("there is no rank {}", rank), fmt::format("0 to {}", ranks - 1)});
+  }
   faults.throw_if_any();
 
   const Fabric fabric = build_fabric(cluster);
@@ -135,6 +157,7 @@ Command collective_command() {
     if (bytes) a->sizes.push_back(*bytes);
     return problem;
   };
+  const auto late = [a](const std::string& word) { return read_late(word, a->late); };
   return {
       "collective",
       "Times a collective on a cluster: algorithm, bus bandwidth, bound, bottleneck",
@@ -161,6 +184,10 @@ Command collective_command() {
        flag("--sharp", "reduction in the network switches may be used", &a->options.sharp),
        option("--placement", "NAME", "packed (default): the first nodes; spread: over all units in turn",
               choice(a->placement)),
+       option("--late", "RANK=TIME",
+              "a rank, counted from 0, comes to the collective this much later than the others, such as \"3=200 us\"; "
+              "may be repeated. Levels 1 and 2 begin with the last one; at level 3 goes on what does not wait for it",
+              Reader(late)),
        option("--level", "N",
               "1: closed form on the links that the collective loads (default); 2: the same through the engine; 3: "
               "every message",

@@ -10,6 +10,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "network/collective_built.hpp"
 #include "network/link_loads.hpp"
 
 namespace tw::network {
@@ -34,29 +35,11 @@ const char* measured_as(Operation op) {
   return op == Operation::all_to_all || op == Operation::send_recv ? "direct" : "ring";
 }
 
-const std::optional<ProtocolTuning>& row_of(const AlgorithmTuning& tuning, Protocol protocol) {
-  return protocol == Protocol::ll ? tuning.ll : protocol == Protocol::ll128 ? tuning.ll128 : tuning.simple;
-}
-
 [[noreturn]] void refuse(Operation op, const std::string& algorithm, const std::string& why) {
   throw InputError({{"", "", fmt::format("{} cannot run as {}: {}", choice_name(op), algorithm, why), ""}});
 }
 
 }  // namespace
-
-struct Collectives::Built {
-  const CollectiveAlgorithm* algorithm = nullptr;
-  std::string tuning;
-  std::vector<LinkUse> uses;  // before the efficiency of the protocol
-  double slowest = 0;         // seconds of the narrowest link for each byte
-  double assumed = 0;         // the same as the library takes it
-  int narrow = -1;
-  double nvlink = 0, network = 0;  // messages that follow one another
-  double hops = 0;                 // cables of a message between domains: mean, of single messages the longest way
-  double reduced = 0;              // ranks of a domain whose switches reduce
-  double channels = 1;             // of a chain that passes a buffer on; seconds for a byte at all its hops, by kind
-  double passed_network = 0, passed_nvlink = 0;
-};
 
 struct Collectives::Ways {
   std::vector<Built> built;
@@ -127,19 +110,6 @@ double Collectives::domain_time_s(Operation operation, int ranks, double bytes) 
   return speeds_.time_s(operation, ranks, bytes, floor_s);
 }
 
-const AlgorithmTuning& Collectives::tuning(const std::string& row) const {
-  const auto it = options_.library->algorithms.find(row);
-  if (it != options_.library->algorithms.end()) return it->second;
-  throw InputError({{"", "", fmt::format("{} has no algorithm of the row \"{}\"", options_.library->name, row), ""}});
-}
-
-const ProtocolTuning& Collectives::tuning(const std::string& row, Protocol protocol) const {
-  const auto& found = row_of(tuning(row), protocol);
-  if (found) return *found;
-  throw InputError(
-      {{"", "", fmt::format("{} has no protocol {} for {}", options_.library->name, choice_name(protocol), row), ""}});
-}
-
 // Measured bus bandwidth inside a domain stands below the line rate: NVLink bytes are counted up by that.
 NvlinkCost Collectives::nvlink_cost(Operation op, int ranks) const {
   const int together = std::min(ranks, fabric_.gpus * fabric_.nodes_per_domain);
@@ -168,17 +138,21 @@ Collectives::Built Collectives::build(Operation op, const std::vector<Group>& gr
       const FlowPlan plan = algorithm.plan(group, op);
       built.tuning = plan.tuning;
       single = plan.single_messages;
-      double nvlink = 0, network = 0;
+      double nvlink = 0, network = 0, passed_nvlink = 0, passed_network = 0, relays = 0;
       for (const Stage& stage : plan.stages) {
         nvlink += stage.nvlink;
         network += stage.network;
         if (!stage.relays) continue;
+        ++relays;
         built.channels = group.channels() * options_.library->channels_per_adapter;
-        if (stage.network > 0)
-          built.passed_network = std::max(built.passed_network, stage.network / group.domain_Bps());
-        built.passed_nvlink =
-            std::max(built.passed_nvlink, stage.nvlink * nvlink_cost(op, group.n()).flow / fabric_.nvlink_Bps);
+        built.hops_nvlink = std::max(built.hops_nvlink, stage.nvlink);
+        built.hops_network = std::max(built.hops_network, stage.network);
+        if (stage.network > 0) passed_network += stage.network / group.domain_Bps();
+        passed_nvlink += stage.nvlink * nvlink_cost(op, group.n()).flow / fabric_.nvlink_Bps;
       }
+      built.relays = relays;
+      built.passed_network = std::max(built.passed_network, passed_network);
+      built.passed_nvlink = std::max(built.passed_nvlink, passed_nvlink);
       built.nvlink = std::max(built.nvlink, nvlink);
       built.network = std::max(built.network, network);
       loads_->add(group, plan, nvlink_cost(op, group.n()));
@@ -207,51 +181,13 @@ Collectives::Built Collectives::build(Operation op, const std::vector<Group>& gr
   built.assumed = built.slowest;
   if (rows.assumed_load > 0 && groups.front().count() > 2)
     built.assumed = std::max(built.slowest, rows.assumed_load / groups.front().domain_Bps());
-  built.reduced = algorithm.uses_switches ? static_cast<double>(groups.front().largest()) : 0;
+  built.domains = groups.front().count();
+  built.adapters = groups.front().channels();
+  built.domain_Bps = built.domains > 1 ? groups.front().domain_Bps() : 0;
+  built.domain_ranks = static_cast<double>(groups.front().largest());
+  built.bus_factor = built.tuning == "tree" ? 2 : bus_factor(op, groups.front().n());
+  built.reduced = algorithm.uses_switches ? built.domain_ranks : 0;
   return built;
-}
-
-// Every protocol that the library has for the algorithm.
-void Collectives::consider(double bytes, const Built& built, std::vector<Considered>& all) const {
-  const AlgorithmTuning& rows = tuning(built.tuning);
-  bool any = false;
-  for (const auto& [name, protocol] : Choices<Protocol>::table()) {
-    if (protocol == Protocol::automatic || (options_.protocol != Protocol::automatic && options_.protocol != protocol))
-      continue;
-    const auto& c = row_of(rows, protocol);
-    if (!c) continue;
-    const double latency_s = latency_of(*c, built);
-    all.push_back({built.algorithm->name, protocol,
-                   latency_s + relayed_s(*c, built, bytes) + bytes * built.slowest / c->efficiency,
-                   latency_s + bytes * built.assumed / c->efficiency, ""});
-    any = true;
-  }
-  if (!any) tuning(built.tuning, options_.protocol);  // throws
-}
-
-double Collectives::latency_of(const ProtocolTuning& c, const Built& built) const {
-  return c.base.value() + built.nvlink * c.nvlink.value() + built.reduced * c.per_rank.value() +
-         built.network * (c.network.value() + built.hops * fabric_.hop_latency_s);
-}
-
-// Along a chain every hop waits for a slot of all channels; the library does not count that when it chooses.
-double Collectives::relayed_s(const ProtocolTuning& c, const Built& built, double bytes) const {
-  return std::min(bytes, built.channels * c.network_slot.value()) * built.passed_network / c.efficiency +
-         std::min(bytes, built.channels * c.nvlink_slot.value()) * built.passed_nvlink / c.efficiency;
-}
-
-CollectiveCost Collectives::finished(double bytes, const Built& built, const Considered& chosen) const {
-  CollectiveCost cost;
-  const ProtocolTuning& c = tuning(built.tuning, chosen.protocol);
-  cost.algorithm = chosen.algorithm;
-  cost.protocol = chosen.protocol;
-  cost.bytes = bytes;
-  cost.time_s = chosen.time_s;
-  cost.load.latency_s = latency_of(c, built) + relayed_s(c, built, bytes);
-  cost.load.uses = built.uses;
-  for (LinkUse& use : cost.load.uses) use.weight /= c.efficiency;
-  if (built.narrow >= 0) cost.bottleneck = fabric_.link_class(built.narrow);
-  return cost;
 }
 
 // `measured`: the speeds of the domain stand for all algorithms that send from rank to rank.
@@ -311,37 +247,6 @@ double Collectives::bound_s(Operation op, const std::vector<Group>& groups, doub
   return bound;
 }
 
-// The way that the library takes for the fastest: `best`, when it has a time, or one of `built`.
-CollectiveCost Collectives::chosen(double bytes, const std::vector<Built>& built, CollectiveCost best) const {
-  std::vector<Considered> all;
-  if (best.inside_domain) all.push_back({best.algorithm, Protocol::automatic, best.time_s, best.time_s, ""});
-  const Built* taken = nullptr;
-  size_t least = 0;
-  for (const Built& b : built) {
-    const size_t before = all.size();
-    consider(bytes, b, all);
-    for (size_t i = before; i < all.size(); ++i)
-      if (i == 0 || all[i].assumed_s < all[least].assumed_s) {
-        least = i;
-        taken = &b;
-      }
-  }
-  if (taken != nullptr) best = finished(bytes, *taken, all[least]);
-  if (options_.explain) best.considered = std::move(all);
-  return best;
-}
-
-// Algorithms that cannot run, and why.
-void Collectives::add_refusals(const std::vector<Group>& groups, Operation op, std::vector<Considered>& all) const {
-  for (const CollectiveAlgorithm& a : *options_.known) {
-    if (std::any_of(all.begin(), all.end(), [&](const Considered& c) { return c.algorithm == a.name; })) continue;
-    std::string why;
-    for (const Group& g : groups)
-      if (why.empty()) why = a.refusal(g, op);
-    all.push_back({a.name, Protocol::automatic, 0, 0, why.empty() ? "it is not offered without being named" : why});
-  }
-}
-
 CollectiveCost Collectives::cost(Operation op, const std::vector<Rank>& ranks, double bytes) {
   return cost(op, std::vector<std::vector<Rank>>{ranks}, bytes);
 }
@@ -377,6 +282,7 @@ std::vector<CollectiveCost> Collectives::costs(Operation op, const std::vector<s
   const Ways* known = groups.empty() ? nullptr : known_->find(op, groups);
   const Ways& w = known != nullptr ? *known : known_->keep(op, groups, ways(op, groups), options_.explain);
   const int n = static_cast<int>(groups.front().size());
+  const double last_s = options_.late_s.empty() ? 0 : *std::max_element(options_.late_s.begin(), options_.late_s.end());
   std::vector<CollectiveCost> out;
   for (const double bytes : sizes) {
     CollectiveCost best;
@@ -387,10 +293,12 @@ std::vector<CollectiveCost> Collectives::costs(Operation op, const std::vector<s
       best.time_s = best.load.latency_s = domain_time_s(op, n, bytes);
       if (n > 1) best.bottleneck = "NVLink";
     }
-    best = chosen(bytes, w.built, std::move(best));
+    best = chosen(op, bytes, w.built, std::move(best));
     best.operation = op;
     best.ranks = n;
     if (options_.explain) add_refusals(w.sets, op, best.considered);
+    best.late_s = last_s;
+    best.time_s += last_s;
     best.bound_s = w.bound_per_byte * bytes;
     out.push_back(std::move(best));
   }

@@ -25,6 +25,9 @@ struct CollectiveOptions {
   uint64_t seed = 1;     // of ECMP hashing
   bool explain = false;  // keep what was considered
   bool bound = true;     // find CollectiveCost::bound_s
+  // How much later than the first each rank comes (of one group; empty: all at once). A load begins with the last of
+  // them; single messages (level 3) go as soon as both of their ends are there.
+  std::vector<double> late_s;
   // Loads name one of the links that always carry in the same proportion (TreeLevels): for many classes on one fabric,
   // all of which are made so. Not with SHARP, whose streams go up links of their own.
   bool narrowest_links = false;
@@ -39,6 +42,7 @@ struct Considered {
   double time_s = 0;     // alone
   double assumed_s = 0;  // what the library takes it to need: the least is chosen
   std::string refusal;   // why it cannot run; then there are no times
+  std::string because;   // with CollectiveOptions::explain: what the library takes off its latency and bandwidth
 };
 
 struct CollectiveCost {
@@ -49,7 +53,8 @@ struct CollectiveCost {
   double bytes = 0;            // full buffer of a rank
   bool inside_domain = false;  // closed form: the load has no links and its latency is the whole time
   LoadClass load;              // for these bytes: what is sent after `latency_s` takes bytes * max(weight / capacity)
-  double time_s = 0;           // alone
+  double time_s = 0;           // alone, from the first rank that comes
+  double late_s = 0;           // part of it: until the last rank is there
   double bound_s = 0;          // no algorithm of this kind can be faster on these links
   std::string bottleneck;      // "NIC", "leaf-spine", "NVLink", ...
   std::vector<Considered> considered;  // with CollectiveOptions::explain
@@ -97,9 +102,11 @@ class Collectives {
  private:
   struct Built;
   Built build(Operation operation, const std::vector<Group>& groups, const CollectiveAlgorithm& algorithm);
-  void consider(double bytes, const Built& built, std::vector<Considered>& all) const;
+  void consider(Operation operation, double bytes, const Built& built, std::vector<Considered>& all) const;
+  void assume(Operation operation, double bytes, const Built& built, const ProtocolTuning& protocol,
+              Considered& way) const;
   CollectiveCost finished(double bytes, const Built& built, const Considered& chosen) const;
-  CollectiveCost chosen(double bytes, const std::vector<Built>& built, CollectiveCost best) const;
+  CollectiveCost chosen(Operation operation, double bytes, const std::vector<Built>& built, CollectiveCost best) const;
   double latency_of(const ProtocolTuning& protocol, const Built& built) const;
   double relayed_s(const ProtocolTuning& protocol, const Built& built, double bytes) const;
   void add_refusals(const std::vector<Group>& groups, Operation operation, std::vector<Considered>& all) const;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "core/error.hpp"
 
@@ -87,7 +88,7 @@ void LinkLoads::add_over_nvlink(const Group& group, int a, int b, double share, 
 void LinkLoads::add_between(const Group& group, int a, int b, double share) {
   const int from = group.ranks[static_cast<size_t>(a)].node, to = group.ranks[static_cast<size_t>(b)].node;
   const Group::Adapters mine = group.adapters(a), theirs = group.adapters(b);
-  const size_t lanes = std::max(mine.size(), theirs.size());
+  const size_t lanes = std::lcm(mine.size(), theirs.size());  // each adapter carries as much as its neighbours
   const double part = share / static_cast<double>(lanes);
   add_host(group.ranks[static_cast<size_t>(a)], true, share);
   add_host(group.ranks[static_cast<size_t>(b)], false, share);

@@ -19,7 +19,7 @@ constexpr int kInFlight = 2;
 // What is sent as one message: a flow, or all flows of one stream into or out of the switches that reduce.
 struct Transfer {
   int load_class = 0, channel = 0;
-  double share = 1;
+  double share = 1, earliest_s = 0;
   std::vector<int> from, to;
   int turn_after = -1;  // transfer of the same sender that must have arrived
 };
@@ -35,9 +35,10 @@ struct Played {
 class Programmer {
  public:
   Programmer(const Fabric& fabric, const Group& group, const ProtocolTuning& tuning, int parallel,
-             const NvlinkCost& nvlink)
+             const NvlinkCost& nvlink, const std::vector<double>& late_s)
       : fabric_(fabric),
         group_(group),
+        late_s_(late_s),
         tuning_(tuning),
         parallel_(static_cast<size_t>(parallel)),
         nvlink_(nvlink),
@@ -77,7 +78,7 @@ class Programmer {
       std::vector<int> round(now.transfers.size());
       for (int r = 0; r < now.rounds; ++r) {
         for (size_t i = 0; i < round.size(); ++i)
-          round[i] = message(now.transfers[i].load_class, now.transfers[i].share * bytes / now.rounds);
+          round[i] = message(now.transfers[i], bytes / now.rounds);
         for (size_t i = 0; i < round.size(); ++i) {
           const Transfer& t = now.transfers[i];
           if (now.relays || r > 0)  // what is passed on has arrived
@@ -120,6 +121,8 @@ class Programmer {
     // Streams that are reduced are apart, channel by channel.
     const auto end = [](int e, int channel) { return e == kReduction ? kReduction + channel : e; };
     for (const Flow& f : flows) {
+      for (const int e : {f.from, f.to, f.via})
+        if (e >= 0 && !late_s_.empty()) t.earliest_s = std::max(t.earliest_s, late_s_[static_cast<size_t>(e)]);
       t.from.push_back(end(f.from, f.channel));
       t.to.push_back(end(f.to, f.channel));
     }
@@ -154,8 +157,8 @@ class Programmer {
     return fmt::format("node-{} GPU {}", r.node, r.gpu);
   }
 
-  int message(int load_class, double bytes) {
-    program.messages.push_back({load_class, bytes, 0, {}});
+  int message(const Transfer& t, double bytes) {
+    program.messages.push_back({t.load_class, t.share * bytes, 0, {}, t.earliest_s});
     return static_cast<int>(program.messages.size()) - 1;
   }
   void after(int first, int second) {
@@ -165,6 +168,7 @@ class Programmer {
 
   const Fabric& fabric_;
   const Group& group_;
+  const std::vector<double>& late_s_;
   const ProtocolTuning& tuning_;
   size_t parallel_;  // messages of a rank on their way at a time; 0: all
   NvlinkCost nvlink_;
@@ -186,7 +190,8 @@ MessageProgram message_program(const Fabric& fabric, Operation op, const std::ve
   const Collectives collectives(fabric, named);
   const FlowPlan plan = collectives.named_algorithm({&group}, op).plan(group, op);
   const ProtocolTuning& tuning = collectives.tuning(plan.tuning, named.protocol);
-  Programmer p(fabric, group, tuning, collectives.tuning(plan.tuning).parallel, collectives.nvlink_cost(op, group.n()));
+  Programmer p(fabric, group, tuning, collectives.tuning(plan.tuning).parallel, collectives.nvlink_cost(op, group.n()),
+               options.late_s);
   std::vector<Played> stages;
   for (const Stage& s : plan.stages) stages.push_back(p.stage(s));
   // Rounds are pieces already; what passes several stages, or is passed on, is cut up.
@@ -206,7 +211,10 @@ double run_program(Engine& engine, const MessageProgram& program) {
   for (const Message& m : program.messages) waits.push_back(m.waits_for);
   size_t arrived = 0;
   double last_s = engine.now_s();
+  const double begin_s = engine.now_s() + program.begin_s;
   std::function<void(size_t)> start = [&](size_t i) {
+    const double due_s = begin_s + program.messages[i].earliest_s;
+    if (due_s > engine.now_s()) return engine.at(due_s, [&, i] { start(i); });
     engine.start(program.messages[i].load_class, program.messages[i].bytes, [&, i] {
       ++arrived;
       last_s = engine.now_s();
@@ -214,7 +222,7 @@ double run_program(Engine& engine, const MessageProgram& program) {
         if (--waits[static_cast<size_t>(next)] == 0) start(static_cast<size_t>(next));
     });
   };
-  engine.at(engine.now_s() + program.begin_s, [&] {
+  engine.at(begin_s, [&] {
     for (size_t i = 0; i < program.messages.size(); ++i)
       if (program.messages[i].waits_for == 0) start(i);
   });
@@ -244,7 +252,7 @@ double load_level_s(const Fabric& fabric, const CollectiveCost& cost) {
   const std::vector<Link> links = engine_links(fabric, classes);
   const auto engine = open_engine(links, classes);
   double end_s = 0;
-  engine->start(0, cost.bytes, [&] { end_s = engine->now_s(); });
+  engine->at(cost.late_s, [&] { engine->start(0, cost.bytes, [&] { end_s = engine->now_s(); }); });
   engine->run();
   return end_s;
 }

@@ -13,6 +13,7 @@ struct Message {
   double bytes = 0;
   int waits_for = 0;      // messages that must have arrived
   std::vector<int> then;  // messages that wait for this one
+  double earliest_s = 0;  // its ends are there, after the first rank
 };
 
 struct MessageProgram {

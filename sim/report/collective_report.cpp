@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -40,6 +41,7 @@ json choices_json(const CollectiveCost& c) {
          {"protocol", k.protocol == network::Protocol::automatic ? json(nullptr) : json(choice_name(k.protocol))},
          {"time_s", k.time_s},
          {"assumed_s", k.assumed_s}});
+    if (!k.because.empty()) list.back()["because"] = k.because;
   }
   return list;
 }
@@ -58,6 +60,7 @@ json json_of(const CollectiveCost& c, int level) {
                  {"latency_s", c.inside_domain ? json(nullptr) : json(c.load.latency_s)},
                  {"bound_ratio", bound_ratio(c)},
                  {"level", level}};
+  if (c.late_s > 0) answer["late_s"] = c.late_s;
   if (!c.considered.empty()) answer["considered"] = choices_json(c);
   return answer;
 }
@@ -80,7 +83,8 @@ std::string collective_text(const CollectiveCost& cost) {
   const auto add = [&](const char* name, const std::string& value) {
     out += fmt::format("  {:<16} {}\n", name, value);
   };
-  add("time", time_text(cost.time_s));
+  add("time", time_text(cost.time_s) +
+                  (cost.late_s > 0 ? fmt::format(", the last rank comes after {}", time_text(cost.late_s)) : ""));
   add("algorithm", cost.inside_domain ? cost.algorithm + ", as measured inside one NVLink domain"
                                       : fmt::format("{}, protocol {}", cost.algorithm, choice_name(cost.protocol)));
   add("bus bandwidth", bytes_text(cost.bus_bandwidth_Bps()) + "/s");
@@ -103,10 +107,8 @@ std::string choice_text(const CollectiveCost& cost) {
       continue;
     }
     const bool measured = k.protocol == network::Protocol::automatic;
-    const std::string why =
-        k.assumed_s > k.time_s * (1 + 1e-9)
-            ? fmt::format("  (would take {}: the library's model is more careful)", time_text(k.time_s))
-            : "";
+    std::string why = k.because.empty() ? "" : ", assumed: " + k.because;
+    if (std::abs(k.assumed_s - k.time_s) > k.time_s * 1e-9) why = ", would take " + time_text(k.time_s) + why;
     out += fmt::format("  {:<14} {:<8} {}{}\n", k.algorithm, measured ? "measured" : choice_name(k.protocol),
                        time_text(k.assumed_s), why);
   }

@@ -75,6 +75,10 @@ FabricBuilder::FabricBuilder(const Cluster& c) : cluster(c) {
   fabric.cluster_name = c.name;
   fabric.type = c.fabric;
   fabric.nvlink = c.node.nvlink;
+  // The shortest call of a host that issues one after the other is its own time to issue it.
+  if (fabric.nvlink.host_calls)
+    for (DomainCollective& known : fabric.nvlink.collectives)
+      known.floor = seconds(known.floor.value() / c.hosts.launch_speed);
   fabric.pcie = c.node.pcie;
   fabric.nics = c.node.nics;
   fabric.gpus = c.node.gpus;

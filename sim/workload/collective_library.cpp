@@ -5,6 +5,14 @@
 
 namespace tw {
 
+void ChunkRule::describe(Description<ChunkRule>& d) {
+  d.object("chunk_rule", "When a library halves the slots of a tree, so that a small buffer still fills it.");
+  d.optional("per_hop", &ChunkRule::per_hop, "pieces for every hop from a leaf to the root", between(0, 1e6));
+  d.optional("per_node_hop", &ChunkRule::per_node_hop,
+             "pieces for every hop between nodes and one more, shared by the ranks of a node", between(0, 1e6));
+  d.required("least", &ChunkRule::least, "slots no larger than this stay", above(0));
+}
+
 void ProtocolTuning::describe(Description<ProtocolTuning>& d) {
   d.object("protocol_tuning", "Latencies of one algorithm of a collective library with one protocol.");
   d.required("base", &ProtocolTuning::base, "once a call");
@@ -16,7 +24,22 @@ void ProtocolTuning::describe(Description<ProtocolTuning>& d) {
              "payload of a channel that goes from node to node as a whole; a chain that passes it on waits for it at "
              "every node; 0: it does not");
   d.optional("nvlink_slot", &ProtocolTuning::nvlink_slot, "the same from rank to rank inside an NVLink domain");
+  d.optional("network_held", &ProtocolTuning::network_held,
+             "part of the wait for a slot that the latency of a message between nodes holds already");
+  d.optional("nvlink_held", &ProtocolTuning::nvlink_held, "the same inside an NVLink domain");
+  d.optional("chunks", &ProtocolTuning::chunks, "when slots are halved, one rule after the other");
   d.optional("efficiency", &ProtocolTuning::efficiency, "payload over what is sent", Range{0, 1, true});
+  d.optional("assumed_most", &ProtocolTuning::assumed_most,
+             "bus bandwidth that the library takes it to reach at most when it chooses: on one node, on two, on more",
+             above(0));
+  d.optional("assumed_most_channel", &ProtocolTuning::assumed_most_channel,
+             "the same of each channel; there is one for every adapter, or more for adapters of over 50 GB/s", above(0));
+  d.optional("assumed_shares", &ProtocolTuning::assumed_shares,
+             "shares of its bandwidth that the library takes an all-reduce to reach when it chooses: of 64 bytes, of "
+             "128, and so on; beyond the last all",
+             Range{0, 1, true});
+  d.optional("assumed_latency", &ProtocolTuning::assumed_latency,
+             "factor on the latency of an all-reduce between nodes when the library chooses", between(1, 100));
 }
 
 void AlgorithmTuning::describe(Description<AlgorithmTuning>& d) {

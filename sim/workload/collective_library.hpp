@@ -4,11 +4,20 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/describe.hpp"
 #include "core/units.hpp"
 
 namespace tw {
+
+// A buffer of fewer pieces than per_hop for every hop of a tree, and per_node_hop for every hop between nodes and one
+// more, shared by the ranks of a node: its slots are halved, down to `least`.
+struct ChunkRule {
+  double per_hop = 0, per_node_hop = 0;
+  Bytes least;
+  static void describe(Description<ChunkRule>& d);
+};
 
 // Latencies of one algorithm with one protocol: once, and of every message inside a domain and between nodes (there
 // beside the fabric's own latency). `efficiency`: payload over what is sent.
@@ -17,7 +26,13 @@ struct ProtocolTuning {
   Time per_rank;  // of each rank of a domain whose part the switches reduce
   // What a channel passes on at a time, once it is there as a whole; 0: line by line.
   Bytes network_slot, nvlink_slot;
+  Time network_held, nvlink_held;  // of such a wait, what `network` and `nvlink` hold already
+  std::vector<ChunkRule> chunks;  // one after the other
   double efficiency = 1;
+  // What the library takes off when it chooses: see describe().
+  std::vector<Bandwidth> assumed_most, assumed_most_channel;
+  std::vector<double> assumed_shares;
+  double assumed_latency = 1;
   static void describe(Description<ProtocolTuning>& d);
 };
 

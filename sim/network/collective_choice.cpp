@@ -1,0 +1,152 @@
+// What each way to run a collective takes, what its library takes it to need, and the choice between them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.hpp"
+#include "core/text.hpp"
+#include "network/collective_built.hpp"
+
+namespace tw::network {
+namespace {
+
+// What NCCL gives a channel of its graphs between nodes.
+constexpr double kChannel_Bps = 50e9;
+
+const std::optional<ProtocolTuning>& row_of(const AlgorithmTuning& tuning, Protocol protocol) {
+  return protocol == Protocol::ll ? tuning.ll : protocol == Protocol::ll128 ? tuning.ll128 : tuning.simple;
+}
+
+}  // namespace
+
+const AlgorithmTuning& Collectives::tuning(const std::string& row) const {
+  const auto it = options_.library->algorithms.find(row);
+  if (it != options_.library->algorithms.end()) return it->second;
+  throw InputError({{"", "", fmt::format("{} has no algorithm of the row \"{}\"", options_.library->name, row), ""}});
+}
+
+const ProtocolTuning& Collectives::tuning(const std::string& row, Protocol protocol) const {
+  const auto& found = row_of(tuning(row), protocol);
+  if (found) return *found;
+  throw InputError(
+      {{"", "", fmt::format("{} has no protocol {} for {}", options_.library->name, choice_name(protocol), row), ""}});
+}
+
+// Every protocol that the library has for the algorithm.
+void Collectives::consider(Operation op, double bytes, const Built& built, std::vector<Considered>& all) const {
+  const AlgorithmTuning& rows = tuning(built.tuning);
+  bool any = false;
+  for (const auto& [name, protocol] : Choices<Protocol>::table()) {
+    if (protocol == Protocol::automatic || (options_.protocol != Protocol::automatic && options_.protocol != protocol))
+      continue;
+    const auto& c = row_of(rows, protocol);
+    if (!c) continue;
+    all.push_back({built.algorithm->name, protocol,
+                   latency_of(*c, built) + relayed_s(*c, built, bytes) + bytes * built.slowest / c->efficiency, 0, "",
+                   ""});
+    assume(op, bytes, built, *c, all.back());
+    any = true;
+  }
+  if (!any) tuning(built.tuning, options_.protocol);  // throws
+}
+
+// The library's own model: latencies, and a bandwidth that it corrects by what it measured.
+void Collectives::assume(Operation op, double bytes, const Built& built, const ProtocolTuning& c,
+                         Considered& way) const {
+  const auto note = [&](const std::string& text) {
+    if (options_.explain) way.because += (way.because.empty() ? "" : ", ") + text;
+  };
+  double latency_s = latency_of(c, built), s_per_byte = built.assumed / c.efficiency;
+  if (built.assumed > built.slowest * (1 + 1e-9)) note("trees at half of the bandwidth");
+  if (built.domains > 1 && op == Operation::all_reduce && c.assumed_latency > 1) {
+    latency_s *= c.assumed_latency;
+    note(fmt::format("latency times {:g}", c.assumed_latency));
+  }
+  const auto cap = [&](const std::vector<Bandwidth>& most, double channels) {
+    if (most.empty() || !reduces_or_gathers(op)) return;  // a broadcast's chain has its own waits
+    const double Bps = channels * most[std::min<size_t>(static_cast<size_t>(built.domains), most.size()) - 1].value();
+    if (built.bus_factor / Bps <= s_per_byte) return;
+    s_per_byte = built.bus_factor / Bps;
+    note(fmt::format("at most {:.4g} GB/s", Bps * 1e-9));
+  };
+  cap(c.assumed_most, 1);
+  cap(c.assumed_most_channel, std::max(built.adapters, std::floor(built.domain_Bps / kChannel_Bps)));
+  constexpr double kFirstSize = 64;
+  const auto power = bytes >= kFirstSize ? static_cast<size_t>(std::log2(bytes / kFirstSize)) : 0;
+  if (op == Operation::all_reduce && bytes >= kFirstSize && power < c.assumed_shares.size() &&
+      c.assumed_shares[power] < 1) {
+    s_per_byte /= c.assumed_shares[power];
+    note(fmt::format("{:g} of its bandwidth at this size", c.assumed_shares[power]));
+  }
+  way.assumed_s = latency_s + bytes * s_per_byte;
+}
+
+double Collectives::latency_of(const ProtocolTuning& c, const Built& built) const {
+  return c.base.value() + built.nvlink * c.nvlink.value() + built.reduced * c.per_rank.value() +
+         built.network * (c.network.value() + built.hops * fabric_.hop_latency_s);
+}
+
+// Along a chain or tree every hop waits for a slot of all channels; the library does not count that when it chooses.
+double Collectives::relayed_s(const ProtocolTuning& c, const Built& built, double bytes) const {
+  const auto waits_s = [&](const Bytes& whole, double s_per_byte, double held_s) {
+    double slot = whole.value();
+    for (const ChunkRule& rule : c.chunks) {
+      const double pieces = rule.per_hop * (built.hops_nvlink + built.hops_network) +
+                            rule.per_node_hop * (1 + built.hops_network) / built.domain_ranks;
+      while (slot > rule.least.value() && bytes < pieces * built.channels * slot) slot /= 2;
+    }
+    return std::max(0.0, std::min(bytes, built.channels * slot) / c.efficiency * s_per_byte - held_s);
+  };
+  return waits_s(c.network_slot, built.passed_network, built.relays * built.hops_network * c.network_held.value()) +
+         waits_s(c.nvlink_slot, built.passed_nvlink, built.relays * built.hops_nvlink * c.nvlink_held.value());
+}
+
+CollectiveCost Collectives::finished(double bytes, const Built& built, const Considered& chosen) const {
+  CollectiveCost cost;
+  const ProtocolTuning& c = tuning(built.tuning, chosen.protocol);
+  cost.algorithm = chosen.algorithm;
+  cost.protocol = chosen.protocol;
+  cost.bytes = bytes;
+  cost.time_s = chosen.time_s;
+  cost.load.latency_s = latency_of(c, built) + relayed_s(c, built, bytes);
+  cost.load.uses = built.uses;
+  for (LinkUse& use : cost.load.uses) use.weight /= c.efficiency;
+  if (built.narrow >= 0) cost.bottleneck = fabric_.link_class(built.narrow);
+  return cost;
+}
+
+// The way that the library takes for the fastest: `best`, when it has a time, or one of `built`.
+CollectiveCost Collectives::chosen(Operation op, double bytes, const std::vector<Built>& built,
+                                   CollectiveCost best) const {
+  std::vector<Considered> all;
+  if (best.inside_domain)
+    all.push_back({best.algorithm, Protocol::automatic, best.time_s, best.time_s, "", ""});
+  const Built* taken = nullptr;
+  size_t least = 0;
+  for (const Built& b : built) {
+    const size_t before = all.size();
+    consider(op, bytes, b, all);
+    for (size_t i = before; i < all.size(); ++i)
+      if (i == 0 || all[i].assumed_s < all[least].assumed_s) {
+        least = i;
+        taken = &b;
+      }
+  }
+  if (taken != nullptr) best = finished(bytes, *taken, all[least]);
+  if (options_.explain) best.considered = std::move(all);
+  return best;
+}
+
+// Algorithms that cannot run, and why.
+void Collectives::add_refusals(const std::vector<Group>& groups, Operation op, std::vector<Considered>& all) const {
+  for (const CollectiveAlgorithm& a : *options_.known) {
+    if (std::any_of(all.begin(), all.end(), [&](const Considered& c) { return c.algorithm == a.name; })) continue;
+    std::string why;
+    for (const Group& g : groups)
+      if (why.empty()) why = a.refusal(g, op);
+    all.push_back({a.name, Protocol::automatic, 0, 0, why.empty() ? "it is not offered without being named" : why, ""});
+  }
+}
+
+}  // namespace tw::network

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/outputs.hpp"
+#include "hardware/kernels.hpp"
 #include "step/chunk_program.hpp"
 #include "workload/pattern.hpp"
 
@@ -24,6 +25,35 @@ double moved_bytes(const Operation& o) {
 }
 
 }  // namespace
+
+double kernel_time_s(const Operation& o, const Accelerator& a, const Software& software, double slowdown) {
+  switch (o.kind) {
+    case OperationKind::gemm: {
+      if (o.groups > 1)
+        return slowdown * grouped_gemm_time_s(a, o.precision, o.groups, o.m, o.n, o.k, o.weight_gradient);
+      const double split = is_scaled(o.precision) && o.backward ? software.kernels.fp8_backward_slowdown : 1;
+      return slowdown * split * gemm_time_s(a, o.precision, o.m, o.n, o.k);
+    }
+    case OperationKind::attention: {
+      // FP8 attention kernels gain about as much over BF16 as their higher peak allows in practice.
+      const double fp8 = is_scaled(o.precision) ? software.kernels.fp8_attention_speedup : 1;
+      const double t =
+          o.backward ? attention_backward_time_s(a, o.attention) : attention_forward_time_s(a, o.attention);
+      return slowdown * t / (fp8 * software.kernels.attention_speed);
+    }
+    case OperationKind::memory: {
+      const double floor_s = o.launches * a.graph_floor.value();
+      if (const double rated = software.kernels.rated_peak.value(); o.rate > 0)
+        return std::max(floor_s, o.bytes / (rated > 0 ? o.rate * a.peak_bf16.value() / rated : o.rate));
+      const double share =
+          o.norm ? a.norm_bandwidth.value() / a.copy_bandwidth.value() : software.kernels.memory_efficiency;
+      return std::max(floor_s, memory_time_s(a, o.bytes, share));
+    }
+    case OperationKind::exchange:
+      break;
+  }
+  return 0;
+}
 
 void StepKernel::describe(Outputs<StepKernel>& d) {
   d.output("name", &StepKernel::name);

@@ -85,16 +85,16 @@ std::string report(const Accelerator& a, const std::vector<PowerRow>& power) {
   out += fmt::format("  copy {}, norm {}, launch {}, in a graph {}\n", terabytes(a.copy_bandwidth, 4),
                      terabytes(a.norm_bandwidth, 3), micros(a.launch_floor, 3), micros(a.graph_floor, 3));
   out += "Error of a shape predicted from the others, each left out in turn:\n";
-  out += fmt::format("  {:<22} {:>7} {:>9} {:>9} {:>9}\n", "", "shapes", "median %", "p90 %", "worst %");
+  out += fmt::format("  {:<20} {:>6} {:>8} {:>6} {:>7}\n", "", "shapes", "median %", "p90 %", "worst %");
   for (const LeaveOneOut& e : leave_one_out(a))
     if (e.points > 0)
-      out += fmt::format("  {:<22} {:>7} {:>9.1f} {:>9.1f} {:>9.1f}  {}\n", e.kernel, e.points, e.median_pct, e.p90_pct,
+      out += fmt::format("  {:<20} {:>6} {:>8.1f} {:>6.1f} {:>7.1f} {}\n", e.kernel, e.points, e.median_pct, e.p90_pct,
                          e.worst_pct, e.worst);
   if (power.empty()) return out;
-  out += "Watts of a board, while busy, beside those of the profile's power block (which is not changed):\n";
+  out += "Watts of a board, while busy, beside those of the profile's power block (not\nchanged):\n";
   for (const PowerRow& r : power)
-    out += fmt::format("  {:<26} {:<14} measured {:6.1f} W, profile {:6.1f} W, {:+.1f} %\n", r.phase, r.activity,
-                       r.measured_w, r.profile_w, 100 * (r.profile_w / r.measured_w - 1));
+    out += fmt::format("  {:<24} {:<17} {:6.1f} W, profile {:6.1f} W, {:+.1f} %\n", r.phase, r.activity, r.measured_w,
+                       r.profile_w, 100 * (r.profile_w / r.measured_w - 1));
   return out;
 }
 

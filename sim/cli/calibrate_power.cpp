@@ -11,6 +11,7 @@
 #include "core/files.hpp"
 #include "core/text.hpp"
 #include "report/numbers.hpp"
+#include "report/run_lines.hpp"
 #include "study/power_fit.hpp"
 
 namespace tw::cli {
@@ -42,26 +43,27 @@ std::string profile_text(const NodePower& p, const std::string& source) {
 
 std::string table(const PowerFit& f, const MeasuredPower& m) {
   std::string out =
-      fmt::format("Power of a {} over {} readings, mean {:.1f} W\n  {:<18} {:>12} {:>12} {:>12}\n",
+      fmt::format("Power of a {} over {} readings, mean {:.1f} W\n  {:<16} {:>10} {:>10} {:>10}\n",
                   m.place == "gpu" ? "GPU" : m.place, f.readings, f.measured_w, "", "profile", "fitted", "+-");
   for (const FittedWatts& c : f.constants) {
-    out += fmt::format("  {:<18} {:>12}", c.name, value_text(c, c.before));
+    const std::string before = fmt::format("  {:<16} {:>10}", c.name, value_text(c, c.before));
     if (c.held.empty())
-      out += fmt::format(" {:>12} {:>12}\n", value_text(c, c.after), value_text(c, c.standard_error.value_or(0)));
+      out +=
+          before + fmt::format(" {:>10} {:>10}\n", value_text(c, c.after), value_text(c, c.standard_error.value_or(0)));
     else
-      out += fmt::format(" {:>12} held: {}\n", "-", c.held);
+      out += report::wrapped("held: " + c.held, before + "  ", std::string(31, ' '));
   }
   for (const auto& [name, before, after] : {std::tuple{"residual, rms", f.rms_before_w, f.rms_after_w},
                                             std::tuple{"residual, mean", f.bias_before_w, f.bias_after_w}})
-    out += fmt::format("  {:<18} {:>10.1f} W {:>10.1f} W\n", name, before, after);
+    out += fmt::format("  {:<16} {:>8.1f} W {:>8.1f} W\n", name, before, after);
   // Errors that hang together in time make the standard errors too small.
   constexpr double kAligned = 0.05;
   if (f.rms_after_w > kAligned * f.measured_w)
-    out += fmt::format(
-        "  ! what is left over is {:.0f} % of the mean: simulation and readings do not do the same at the\n    same "
-        "time "
-        "(--offset, another run), and the constants carry it\n",
-        100 * f.rms_after_w / f.measured_w);
+    out += report::wrapped(
+        fmt::format("what is left over is {:.0f} % of the mean: simulation and readings do not do the same at the same "
+                    "time (--offset, another run), and the constants carry it",
+                    100 * f.rms_after_w / f.measured_w),
+        "  ! ", "    ");
   return out;
 }
 

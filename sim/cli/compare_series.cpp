@@ -13,6 +13,7 @@
 #include "power/meter.hpp"
 #include "report/figures.hpp"
 #include "report/numbers.hpp"
+#include "report/run_lines.hpp"
 
 namespace tw::cli {
 namespace {
@@ -113,10 +114,11 @@ std::optional<MeasuredPower> measured_power(const std::string& file, const std::
 ExitCode compare_series(const Scenario& scenario, const Result& result, const MeasuredPower& m,
                         const SeriesOptions& options, Console& console) {
   const std::vector<Row> rows = rows_of(result, m, options.offset_s);
-  std::string table =
-      fmt::format("Power of a {}, {} beside {} ({} meter{}, from {:g} s)\n  {:<24} {:>14} {:>14} {:>10}\n",
-                  m.place == "gpu" ? "GPU" : m.place, scenario.name, m.file, m.meters, m.meters == 1 ? "" : "s",
-                  options.offset_s, "", "simulated", "measured", "error");
+  std::string table = report::wrapped(fmt::format("Power of a {}, {} beside {} ({} meter{}, from {:g} s)",
+                                                  m.place == "gpu" ? "GPU" : m.place, scenario.name, m.file, m.meters,
+                                                  m.meters == 1 ? "" : "s", options.offset_s),
+                                      "", "  ") +
+                      fmt::format("  {:<24} {:>14} {:>14} {:>10}\n", "", "simulated", "measured", "error");
   auto json = nlohmann::ordered_json::array();
   for (const Row& row : rows) {
     const auto text = [&](double v) { return report::in_unit(v, row.unit); };

@@ -9,6 +9,7 @@
 #include "core/files.hpp"
 #include "core/text.hpp"
 #include "foreign/foreign.hpp"
+#include "report/run_lines.hpp"
 #include "topology/fabric.hpp"
 #include "topology/inspect.hpp"
 
@@ -50,12 +51,12 @@ ExitCode run(const ReadArguments& a, Console& console) {
     write_output(console, a.svg, svg_text(build_fabric(cluster)));
   }
   write_output(console, a.output, reading.text);
-  for (const std::string& line : reading.said) {
-    if (a.output == "-" || a.svg == "-")
-      console.message(line);
-    else
-      console.result(line + "\n");
-  }
+  std::string said;
+  for (const std::string& line : reading.said) said += report::wrapped(line, "", "  ");
+  if (a.output == "-" || a.svg == "-")
+    console.message(said.substr(0, said.size() - 1));
+  else
+    console.result(said);
   return ExitCode::done;
 }
 

@@ -85,11 +85,11 @@ std::string figure_name(const ImportedBenchmark& b) {
 
 std::string import_comparison_table(const ImportedBenchmark& b, const Result& result,
                                     const std::vector<ImportComparison>& rows) {
-  std::string out = fmt::format("{} {} beside the simulation {}, means over {} runs\n", printable(b.system, 40),
-                                printable(b.benchmark, 30), result.scenario, counted_runs(b).size());
-  out += fmt::format("  {:<16} {:>26} {:>26} {:>9}\n", "", "imported", "simulated", "error");
+  std::string out = fmt::format("{} {}, means over {} runs,\nbeside the simulation {}\n", printable(b.system, 30),
+                                printable(b.benchmark, 30), counted_runs(b).size(), printable(result.scenario, 50));
+  out += fmt::format("  {:<16} {:>20} {:>20} {:>9}\n", "", "imported", "simulated", "error");
   for (const ImportComparison& r : rows)
-    out += fmt::format("  {:<16} {:>26} {:>26} {:>9}\n", r.quantity, shown(r.imported, r.unit),
+    out += fmt::format("  {:<16} {:>20} {:>20} {:>9}\n", r.quantity, shown(r.imported, r.unit),
                        shown(r.simulated, r.unit), r.error_pct ? percent_text(*r.error_pct) : "-");
   return out;
 }

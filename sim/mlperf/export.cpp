@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/files.hpp"
+#include "core/random.hpp"
 #include "core/text.hpp"
 #include "core/version.hpp"
 #include "mlperf/result_log.hpp"
@@ -177,14 +178,18 @@ void write_power(const fs::path& folder, const Scenario& s, const Result& r, int
   const MlperfWindow& window = s.run.mlperf_v4_0;
   Meter meter = dc_meter;
   meter.rounding_w = 0;  // rounded once, with the node's own factor
-  std::vector<Readings> groups;
-  for (const PiecewiseWatts& dc : power.group_dc)
-    groups.push_back(sample(meter, dc, power.run_begin_s - window.meter_before.value(),
-                            power.run_end_s + window.meter_after.value()));
+  const double from_s = power.run_begin_s - window.meter_before.value(),
+               to_s = power.run_end_s + window.meter_after.value();
   int k = 0;
-  for (const NodePowerRun& node : power.nodes)
+  for (const NodePowerRun& node : power.nodes) {
+    // The meters of each bus are asked at moments of their own, as real ones are: meters that all read at the same
+    // moment of a step would be wrong together.
+    auto stream = random_stream(r.seed, "meter", static_cast<uint64_t>(node.bus));
+    const double phase_s = std::floor(1e3 * std::min(meter.interval_s, to_s - from_s) * uniform(stream)) / 1e3;
+    const Readings readings = sample(meter, power.group_dc[static_cast<size_t>(node.group)], from_s + phase_s, to_s);
     write_file((folder / fmt::format("node_{}.txt", k++)).string(),
-               node_file(groups[static_cast<size_t>(node.group)], node.factor, start_ms, power.run_begin_s));
+               node_file(readings, node.factor, start_ms, power.run_begin_s));
+  }
   if (r.power.network_w && *r.power.network_w > 0)
     write_file((folder / "sw_0.txt").string(), ":::MLLOG " +
                                                    mllog_line(start_ms, "POINT_IN_TIME", "interconnect_power_est",
@@ -222,7 +227,7 @@ std::string benchmark_notice(const MlperfRuns& runs) {
       "Not simulated: eval_accuracy (the last evaluation of a run logs the target, others miss it by 1 %) and\n"
       "hyperparameters that the scenario does not hold (those of the named logs).\n"
       "Energies of node files are what a meter sees (a reading every 2 s, whole watts): those of trainwatt run are\n"
-      "integrals, and the two differ by the readings at both ends of a run, up to 1 % for runs of some minutes.\n";
+      "integrals, and the two differ by what the meters miss between readings and at both ends of a run.\n";
   if (s.run.evaluation_interval <= 0) out += "The scenario has no evaluations, so the logs have none either.\n";
   return out;
 }

@@ -76,9 +76,8 @@ std::string shortened_path(const std::string& path, size_t most) {
 }
 
 std::string place(const LogFinding& f) {
-  const size_t room = f.line > 0 ? 58 : 72;
-  const std::string file = shortened_path(printable(f.file, 300), room);
-  return f.line > 0 ? file + report::tied(fmt::format(", line {}", f.line)) : file;
+  const std::string line = f.line > 0 ? report::tied(fmt::format(", line {}", f.line)) : "";
+  return shortened_path(printable(f.file, 300), 75 - line.size()) + line;
 }
 
 std::string title_of(const ImportedBenchmark& b) {

@@ -11,6 +11,7 @@
 #include "core/csv_field.hpp"
 #include "core/files.hpp"
 #include "core/outputs.hpp"
+#include "report/columns.hpp"
 #include "report/numbers.hpp"
 #include "report/run_lines.hpp"
 
@@ -86,18 +87,24 @@ std::string hall_table(const HallAnswer& a) {
   const hall::HallOutcome& o = a.outcome;
   std::string out =
       fmt::format("{}: {} of {} jobs done in {}\n\n", a.hall, o.finished, o.jobs.size(), clock_text(o.end_s));
-  size_t longest = 10;
-  for (const hall::JobOutcome& j : o.jobs) longest = std::clamp(j.name.size(), longest, size_t{26});
-  out += fmt::format("{:<{}}{:>6}{:>8}{:>8}{:>8}  {:<9}{:>9}{:>9}{:>9}\n", "job", longest, "nodes", "wait", "why",
-                     "run", "state", "MWh", "kg CO2e", a.currency.empty() ? "" : a.currency);
-  size_t listed = 0;
+  std::vector<std::vector<std::string>> jobs;
   for (const hall::JobOutcome& j : o.jobs) {
-    if (++listed > kMostJobsListed) break;
-    out += fmt::format("{:<{}}{:>6}{:>8}{:>8}{:>8}  {:<9}{:>9.4g}{:>9.4g}{:>9}\n", j.name.substr(0, longest), longest,
-                       j.nodes, clock_text(j.wait_s), main_reason(j), clock_text(j.run_s), j.state, j.energy_j / 3.6e9,
-                       j.kg_co2e, j.cost ? plain(*j.cost) : "-");
+    if (jobs.size() == kMostJobsListed) break;
+    jobs.push_back({j.name, fmt::format("{}", j.nodes), clock_text(j.wait_s), main_reason(j), clock_text(j.run_s),
+                    j.state, fmt::format("{:.4g}", j.energy_j / 3.6e9), fmt::format("{:.4g}", j.kg_co2e),
+                    j.cost ? plain(*j.cost) : "-"});
   }
-  if (o.jobs.size() > kMostJobsListed) out += fmt::format("and {} more: jobs.csv\n", o.jobs.size() - kMostJobsListed);
+  out += columns_text({{"job", true},
+                       {"nodes"},
+                       {"wait"},
+                       {"why"},
+                       {"run"},
+                       {"state", true},
+                       {"MWh"},
+                       {"kg CO2e"},
+                       {a.currency.empty() ? "cost" : a.currency}},
+                      jobs, 1);
+  if (o.jobs.size() > kMostJobsListed) out += fmt::format("  and {} more: jobs.csv\n", o.jobs.size() - kMostJobsListed);
   const auto line = [&](const char* what, const std::string& value) {
     out += wrapped(value, fmt::format("{:<26}", what), std::string(26, ' '));
   };

@@ -60,30 +60,51 @@ Figures plan_figure(const std::string& folder, const PlanSearch& s, const std::s
 }
 
 std::string plan_page(const std::string& folder, const json& search) {
-  using Cells = std::vector<HtmlCell>;
   const std::string name = search.value("scenario", "");
-  std::vector<Cells> rows;
   const json& plans = search.at("plans");
+  // What a search found comes first, then the sizes in which plans differ; those that all share stand above.
+  std::vector<std::string> heads{"step", "time to train", "memory of a GPU", "MFU", "energy of the building"};
+  std::vector<std::vector<HtmlCell>> rows(plans.size());
   for (size_t i = 0; i < plans.size(); ++i) {
-    const json& p = plans[i];
-    Cells row;
-    for (const char* key : {"nodes", "tp", "pp", "vp", "cp", "ep", "dp", "mbs", "ga", "gbs"})
-      row.push_back(
-          {p.at("plan").at(key).dump(), p.at("plan").at(key).dump(), fmt::format("/plans/{}/plan/{}", i, key)});
-    for (const char* key : {"recompute", "sharding"}) row.push_back({p.at("plan").value(key, "")});
     const auto number = [&](const char* key, const auto& text) {
-      row.push_back(number_cell(p, key, fmt::format("/plans/{}/", i), text));
+      rows[i].push_back(number_cell(plans[i], key, fmt::format("/plans/{}/", i), text));
     };
-    number("step_s", time_text), number("memory_bytes", size_text);
+    number("step_s", time_text), number("time_to_train_s", time_text), number("memory_bytes", size_text);
     number("mfu", [](double v) { return plain(100 * v, 3) + " %"; });
-    number("time_to_train_s", time_text), number("facility_j", energy_text);
-    rows.push_back(std::move(row));
+    number("facility_j", energy_text);
+  }
+  std::string shared;
+  for (const auto& [key, head] : {std::pair{"nodes", "nodes"},
+                                  {"tp", "TP"},
+                                  {"pp", "PP"},
+                                  {"vp", "VP"},
+                                  {"cp", "CP"},
+                                  {"ep", "EP"},
+                                  {"dp", "DP"},
+                                  {"mbs", "MBS"},
+                                  {"ga", "GA"},
+                                  {"gbs", "GBS"},
+                                  {"recompute", "recompute"},
+                                  {"sharding", "sharding"}}) {
+    const auto value = [&](size_t i) {
+      const json v = plans[i].at("plan").value(key, json());
+      return v.is_string() ? v.get<std::string>() : v.dump();
+    };
+    bool same = plans.size() > 1;
+    for (size_t i = 1; i < plans.size(); ++i) same = same && value(i) == value(0);
+    if (same) {
+      shared += fmt::format("{}{} {}", shared.empty() ? "" : ", ", head, value(0));
+      continue;
+    }
+    heads.push_back(head);
+    for (size_t i = 0; i < plans.size(); ++i)
+      if (plans[i].at("plan").value(key, json()).is_number())
+        rows[i].push_back({value(i), value(i), fmt::format("/plans/{}/plan/{}", i, key)});
+      else
+        rows[i].push_back({value(i)});
   }
   const std::string table =
-      html_table("",
-                 {"nodes", "TP", "PP", "VP", "CP", "EP", "DP", "MBS", "GA", "GBS", "recompute", "sharding", "step",
-                  "memory of a GPU", "MFU", "time to train", "energy of the building"},
-                 rows);
+      (shared.empty() ? "" : "<p>All of them: " + html_text(shared) + ".</p>\n") + html_table("", heads, rows);
   std::error_code ignored;
   const std::string text = (std::filesystem::path(folder) / "plan.txt").string();
   const std::string said =

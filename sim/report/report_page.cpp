@@ -143,14 +143,16 @@ std::string merits_html(const std::vector<std::pair<std::string, HtmlCell>>& mer
   for (const auto& [label, cell] : merits) {
     // A second line of the label is what the value is uncertain by.
     const size_t line = label.find('\n');
-    const std::string name = label.substr(0, line),
+    // "118.0 s (1 min 58 s)": what stands in brackets says the value again, so it stands below.
+    const size_t again = std::min(cell.text.find(" ("), cell.text.size());
+    const std::string name = label.substr(0, line) + cell.text.substr(again),
                       note =
                           line == std::string::npos ? "" : "<small>" + html_text(label.substr(line + 1)) + "</small>";
     out += fmt::format("<div class=\"merit\"><b{}>{}</b><span>{}</span>{}</div>\n",
                        cell.exact.empty() ? ""
                                           : fmt::format(" data-key=\"{}\" data-value=\"{}\"", html_text(cell.key),
                                                         html_text(cell.exact)),
-                       html_text(cell.text), html_text(name), note);
+                       html_text(cell.text.substr(0, again)), html_text(name), note);
   }
   return out + "</div>\n";
 }

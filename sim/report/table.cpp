@@ -304,8 +304,8 @@ std::string suite_table(const SuiteOutcome& suite) {
     for (const RowOutcome& r : suite.rows) {
       if (r.row.kind != kind || !r.row.refused.empty()) continue;
       if (std::exchange(first, false))
-        out += fmt::format("  {:<30} {:>12} {:>12} {:>9} {:>6}  {}\n", choice_name(kind), "simulated", "measured",
-                           "error", "bound", "");
+        out += fmt::format("  {:<25} {:>9} {:>9} {:>9} {:>6}\n", choice_name(kind), "simulated", "measured", "error",
+                           "bound");
       const auto text = [&](double v) { return in_unit(v, r.row.unit); };
       std::string bound, status;
       if (const auto met = r.met()) {
@@ -316,8 +316,12 @@ std::string suite_table(const SuiteOutcome& suite) {
         else if (!*met && !r.worse_than_known())
           status += ", known";
       }
-      out += fmt::format("  {:<30} {:>12} {:>12} {:>9} {:>6}  {}\n", r.row.id, or_dash(r.predicted, text),
-                         text(r.row.measured), or_dash(r.error_pct, percent_text), bound, status);
+      const bool above = r.row.id.size() > 25;  // a line of its own
+      if (above) out += "  " + r.row.id + "\n";
+      const std::string numbers =
+          fmt::format("  {:<25} {:>9} {:>9} {:>9} {:>6}", above ? "" : r.row.id, or_dash(r.predicted, text),
+                      text(r.row.measured), or_dash(r.error_pct, percent_text), bound);
+      out += status.empty() ? numbers + "\n" : wrapped(status, numbers + "  ", std::string(66, ' '));
     }
     if (const Maybe mape = suite.mape_pct(kind); mape && kind != RowKind::given)
       out += fmt::format("  mean absolute error of the {} rows: {:.2f} %\n", choice_name(kind), *mape);
@@ -333,7 +337,7 @@ std::string suite_table(const SuiteOutcome& suite) {
       line += fmt::format(", bound {}  {}", share ? fmt::format("{:g}", *m.bound) : fmt::format("{:g} %", *m.bound),
                           *m.met() ? "MET" : "NOT MET");
     if (m.met() == false && !m.worse_than_known()) line += ", known";
-    out += line + "\n";
+    out += wrapped(line.substr(2), "  ", "    ");
   }
   std::map<std::string, std::vector<std::string>> refused;
   for (const RowOutcome& r : suite.rows)

@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "report/numbers.hpp"
+#include "report/run_lines.hpp"
 #include "topology/inspect.hpp"
 
 namespace tw::report {
@@ -112,7 +113,7 @@ std::string route_table(const Fabric& f, const std::string& a, const std::string
   std::string out;
   for (const auto& [from, to] : adapter_pairs(f, a, b)) {
     const RouteExplanation r = explain_route(f, from, to);
-    for (const std::string& line : r.lines()) out += line + "\n";
+    for (const std::string& line : r.lines()) out += wrapped(line, "", "      ");
     if (r.policy == "NVLink") return out;
     out += fmt::format("  one message alone: {}\n", rate(r.bandwidth_Bps));
   }

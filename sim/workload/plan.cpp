@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 
 #include "core/codec.hpp"
 #include "core/text.hpp"
@@ -42,12 +43,12 @@ void complete_plan(Plan& plan, int gpus_per_node, const ReadContext& at) {
   const long gpus = static_cast<long>(plan.nodes) * gpus_per_node;
   const long model = static_cast<long>(plan.tp) * plan.pp * plan.cp;
   if (model > gpus || gpus % model != 0) {
-    const long best = std::max<long>(1, gpus / std::max<long>(1, static_cast<long>(plan.pp) * plan.cp));
-    at.fault(fmt::format("tp x pp x cp = {} x {} x {} = {} does not divide the {} GPUs of {} nodes", plan.tp, plan.pp,
-                         plan.cp, model, gpus, plan.nodes),
-             model > gpus ? fmt::format("at most {} GPUs a replica; with this pp and cp, tp {}", gpus,
-                                        nearest_divisors(best, plan.tp))
-                          : nearest_divisors(gpus, model));
+    const long stages = std::max<long>(1, static_cast<long>(plan.pp) * plan.cp);
+    at.fault(fmt::format("tp x pp x cp = {} x {} x {} = {} does not divide the {} GPUs of {} node{}", plan.tp, plan.pp,
+                         plan.cp, model, gpus, plan.nodes, plan.nodes == 1 ? "" : "s"),
+             model > gpus && gpus % stages == 0 ? fmt::format("at most {} GPUs a replica; with this pp and cp, tp {}",
+                                                              gpus, nearest_divisors(gpus / stages, plan.tp))
+                                                : nearest_divisors(gpus, model));
     if (plan.dp == 0) plan.dp = 1;
     return;
   }
@@ -113,10 +114,12 @@ void check_experts(const Plan& plan, const Architecture& network, const ReadCont
   must_divide(network.experts, "the experts", plan.ep, at, "ep");
   if (plan.etp > 0) must_divide(network.expert_size(), "the experts' inner size", plan.etp, at, "etp");
   if (plan.etp > 0) must_divide(plan.tp, "tp", plan.etp, at, "etp");
-  if (ranks % (static_cast<long>(plan.ep) * plan.expert_tp()) != 0)
+  // What etp does is said where it does not divide tp.
+  const long etp = plan.expert_tp();
+  if (etp > 0 && plan.tp % etp == 0 && ranks % (plan.ep * etp) != 0)
     at.at("ep").fault(fmt::format("ep x etp = {} x {} does not divide the tp x cp x dp = {} ranks of a stage", plan.ep,
                                   plan.expert_tp(), ranks),
-                      nearest_divisors(ranks / std::max(1, plan.expert_tp()), plan.ep));
+                      nearest_divisors(std::gcd<long, long>(ranks / etp, network.experts), plan.ep));
   if (plan.tp > 1 && plan.expert_tp() < plan.tp && !plan.sequence_parallel)
     at.at("sequence_parallel")
         .fault(fmt::format("experts over tp ranks (etp = {} below tp = {}) take each rank's own tokens",

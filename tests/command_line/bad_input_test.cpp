@@ -64,6 +64,10 @@ TEST_CASE("bad input: a plan that does not divide the GPUs") {
   CHECK(holds(text, "/plan"));
   CHECK(holds(text, "does not divide the 64 GPUs of 8 nodes; nearest valid: 2, 4 or 8"));
   CHECK(holds(refusal({k8, "--set", "/plan/gbs=9"}), "nearest valid: 8 or 16"));
+  // What is named as nearest is valid: no tensor parallelism makes 14 stages of 8 GPUs, no expert parallelism thirds.
+  CHECK(holds(refusal({"scenarios/llama3.1-pretraining.json", "--set", "/plan/pp=7"}),
+              "the 8 GPUs of 1 node; nearest valid: 2, 4 or 8"));
+  CHECK(refusal({"scenarios/mixtral-8x7b.json", "--set", "/plan/etp=3"}, 2).find("/plan/ep:") == std::string::npos);
   CHECK(holds(refusal({k8, "--set", "/plan/dp=7"}), "leave dp out, or write 8"));
 }
 

@@ -1,6 +1,7 @@
 // Files of other tools (tests/files, each with its source named in it): what they become, and how damaged ones are
 // refused.
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "core/csv.hpp"
 #include "program.hpp"
@@ -16,6 +17,14 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   const size_t at = text.find(from);
   REQUIRE(at != std::string::npos);
   return text.replace(at, from.size(), to);
+}
+
+// Words as they follow one another, wherever lines break.
+std::string unwrapped(const std::string& text) {
+  std::istringstream words(text);
+  std::string out;
+  for (std::string word; words >> word;) out += (out.empty() ? "" : " ") + word;
+  return out;
 }
 
 std::string content(const std::string& name) {
@@ -56,7 +65,7 @@ TEST_CASE("read: wirings of other tools become clusters that hold together") {
     const Run r = run(words);
     INFO(r.err);
     REQUIRE(r.code == 0);
-    CHECK(holds(r.out, e.said));
+    CHECK(holds(unwrapped(r.out), e.said));
     const json cluster = json::parse(tw::read_file(folder / "cluster.json"), nullptr, true, true);
     CHECK(cluster["fabric"]["kind"] == e.kind);
     CHECK(cluster["node"]["gpus"] == e.gpus);
@@ -177,7 +186,7 @@ TEST_CASE("calibrate: a measured series gives a node's power profile, which a sc
                      "scenarios/smc-llama2-70b-lora-1n.json", "-o", profile});
   INFO(r.err);
   REQUIRE(r.code == 0);
-  CHECK(holds(r.out, "the series cannot tell it from host_base"));
+  CHECK(holds(unwrapped(r.out), "the series cannot tell it from host_base"));
   CHECK(holds(tw::read_file(profile), "fitted on 1n_llama2_70b_lora_dc.csv"));
   CHECK(run({"check", k8, "--set", "/cluster/node/power=" + profile}).code == 0);
   CHECK(run({"calibrate", "--power", kFiles + "pdu.csv", "-o", folder / "x"}).code == 2);

@@ -86,7 +86,7 @@ void compare(const std::string& scenario, const std::string& system, const std::
   }
   const auto& scored = result.at("energy_mlperf_v4_0");
   const double factor = scored.at("rcp_factor").get<double>();
-  CHECK(joules * factor == Approx(scored.at("nodes_dc_j").get<double>()).epsilon(0.01));
+  CHECK(joules * factor == Approx(scored.at("nodes_dc_j").get<double>()).epsilon(0.005));
   CHECK(ordered_json::parse(text_of(results + "scaling.json"))["scaling_factor"].get<double>() == factor);
 }
 

@@ -10,7 +10,6 @@
 #include "core/csv.hpp"
 #include "core/document.hpp"
 #include "core/files.hpp"
-#include "core/document.hpp"
 #include "paths.hpp"
 #include "report/accuracy.hpp"
 #include "report/figures.hpp"
@@ -227,7 +226,7 @@ TEST_CASE("the table says what the JSON says, in 100 columns") {
       "a remark that is long enough to need more than one line of the table, because it says many things about the "
       "inputs");
   const std::string text = result_table(r);
-  CHECK(widest_line(text) <= 100);
+  CHECK(widest_line(text) <= 80);
   CHECK(holds(text, "8 nodes, 64 GPUs: TP 4, CP 2, DP 8"));
   CHECK(holds(text, "0.6500 s"));
   CHECK(holds(text, "318.3 s (5 min 18 s)"));
@@ -239,13 +238,13 @@ TEST_CASE("the table says what the JSON says, in 100 columns") {
   CHECK(holds(text, "Warnings"));
   // Predicted rows stand apart from fitted ones.
   CHECK(text.find("predicted         ") < text.find("fitted         "));
-  CHECK(widest_line(result_table(failed("x").result)) <= 100);
+  CHECK(widest_line(result_table(failed("x").result)) <= 80);
 }
 
 TEST_CASE("scenarios side by side: simulated, measured, error") {
   CHECK(side_by_side({{toy::result(), 0}}).empty());
   const std::string text = side_by_side({{toy::result(), 0}, failed("broken"), {toy::result(), 0}});
-  CHECK(widest_line(text) <= 100);
+  CHECK(widest_line(text) <= 80);
   CHECK(holds(text, "318.30"));
   CHECK(holds(text, "broken"));
   CHECK(holds(text, "deadlock"));
@@ -277,7 +276,7 @@ TEST_CASE("suites: errors, bounds, groups") {
   CHECK(*error_pct(0.0, 0) == 0);
   CHECK(!error_pct(1.0, 0));
   const std::string text = suite_table(s);
-  CHECK(widest_line(text) <= 100);
+  CHECK(widest_line(text) <= 80);
   CHECK(holds(text, "NOT MET, known"));
   CHECK(holds(text, "exact"));
   CHECK(holds(text, "mean absolute error of the predicted rows: 12.00 %"));
@@ -409,7 +408,7 @@ TEST_CASE("the topology of the reference cluster") {
   CHECK(j["switches"][0]["tier"] == "leaf");
   CHECK(j["switches"][1]["count"] == 16);
   CHECK(j["switches"][0]["oversubscription"].get<double>() == Approx(4800.0 / 6400));
-  CHECK(widest_line(topology_table(cluster, fabric)) <= 100);
+  CHECK(widest_line(topology_table(cluster, fabric)) <= 80);
   CHECK(holds(topology_dot(fabric), "graph fabric {"));
   CHECK_THROWS_AS(route_table(fabric, "node-0", "nowhere"), InputError);
 }

@@ -14,6 +14,7 @@
 #include "power/meter.hpp"
 #include "power/network_rule.hpp"
 #include "power/power_run.hpp"
+#include "power/rule_shares.hpp"
 #include "run/run_model.hpp"
 #include "step/shape_warnings.hpp"
 #include "study/fitting_plans.hpp"
@@ -154,8 +155,10 @@ void fill_power(Result& r, const Scenario& s, const PowerRun& power, const Fabri
   for (const NodePowerRun& n : power.nodes)
     p.per_node.push_back({fabric.vertices[static_cast<size_t>(n.node)].name, n.mean_w, n.peak_w, n.dc_j});
   p.network_rule = choice_name(*s.network_rule);
-  p.network_w_by_rule = network_power_by_rule(fabric, jobs);
-  p.switches = apportion(*s.network_rule, fabric, jobs).value().front();
+  auto shares = shares_by_rule(fabric, jobs);
+  for (const auto& [rule, of_rule] : shares)
+    p.network_w_by_rule[rule] = of_rule ? Maybe(network_power_w(fabric, *of_rule)) : std::nullopt;
+  p.switches = std::move(shares[p.network_rule].value());
   p.network_w = p.network_w_by_rule[p.network_rule];
   p.network_w_per_node = *p.network_w / static_cast<double>(jobs.front().nodes.size());
   p.peak_bus_w = power.peak_bus_w;
@@ -284,7 +287,7 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   const Fabric fabric = build_fabric(s.cluster);
   // The nodes that train, then those that only evaluate.
   const std::vector<int> placed = place(fabric, s.placement, s.plan.nodes + s.plan.evaluation_nodes);
-  in.switches = static_cast<double>(switches_reached(fabric, {placed, {}}).size());
+  if (s.run.reliability) in.switches = static_cast<double>(switches_reached(fabric, {placed, {}}).size());
   const Neighbours others{s.jobs, s.traffic};
   StepNetwork network = build_step_network(in.step, fabric, {placed.begin(), placed.begin() + s.plan.nodes}, replicas,
                                            neighbour_loads(others, fabric), options.level == 3);

@@ -1,10 +1,9 @@
-#include "core/output_block.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "core/output_block.hpp"
 #include "core/text.hpp"
 
 namespace tw::detail {

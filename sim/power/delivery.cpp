@@ -246,9 +246,8 @@ DeliveryRun integrate_delivery(const Cluster& cluster, const PowerRun& run) {
   std::vector<double> node_w(run.nodes.size());
   Sum battery_j;
   const std::vector<Vertex> vertices = loads_first(graph);
-  const bool failures = !run.failures.empty() || std::any_of(run.buses.begin(), run.buses.end(), [](const auto& bus) {
-    return !bus.failures.empty();
-  });
+  const bool failures = !run.failures.empty() || std::any_of(run.buses.begin(), run.buses.end(),
+                                                             [](const auto& bus) { return !bus.failures.empty(); });
   Sources sources = live_sources(graph);
   std::vector<DeliveryFlow> flows;
   for (size_t k = 0; k + 1 < times.size(); ++k) {

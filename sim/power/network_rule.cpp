@@ -1,10 +1,9 @@
-#include "power/rule_shares.hpp"
-
 #include <algorithm>
 #include <set>
 #include <utility>
 
 #include "core/sum.hpp"
+#include "power/rule_shares.hpp"
 #include "topology/fabric.hpp"
 #include "topology/fabric_kind.hpp"
 

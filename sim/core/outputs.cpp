@@ -1,9 +1,9 @@
-#include "core/outputs.hpp"
-
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "core/output_block.hpp"
 #include "core/text.hpp"
 
 namespace tw::detail {
@@ -53,6 +53,16 @@ bool is_null(const OutputJson& in) {
 }
 size_t size_of(const OutputJson& in) {
   return in.size();
+}
+void put_block(OutputJson& out, const void* bytes, size_t size) {
+  const auto* const from = static_cast<const uint8_t*>(bytes);
+  out = OutputJson::binary(std::vector<uint8_t>(from, from + size));
+}
+size_t block_size(const OutputJson& in) {
+  return in.get_binary().size();
+}
+void get_block(const OutputJson& in, void* bytes) {
+  std::copy(in.get_binary().begin(), in.get_binary().end(), static_cast<uint8_t*>(bytes));
 }
 const OutputJson& element_at(const OutputJson& in, size_t i) {
   return in.at(i);

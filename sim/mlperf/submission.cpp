@@ -228,7 +228,8 @@ class Importer {
       for (const auto& [run, list] : *lists) planned_ += list.size();
   }
 
-  void read(ImportedBenchmark& b, const BenchmarkFiles& files) {
+  // File names of a run are let go with it.
+  void read(ImportedBenchmark& b, BenchmarkFiles files) {
     for (const std::string& file : files.results) {
       b.runs.push_back({});
       b.runs.back().log = read_run(path(file), file, out.findings);
@@ -273,11 +274,11 @@ class Importer {
     if (progress_) progress_(out.files, planned_);
   }
 
-  void power(const ImportedBenchmark& b, MeasuredRun& run, const BenchmarkFiles& files,
-             const std::vector<RunSpan>& spans) {
+  void power(const ImportedBenchmark& b, MeasuredRun& run, BenchmarkFiles& files, const std::vector<RunSpan>& spans) {
     const auto nodes = files.nodes.find(run.log.id);
     if (nodes == files.nodes.end()) return;
-    for (const std::string& file : nodes->second) {
+    run.nodes.reserve(nodes->second.size());
+    for (const std::string& file : std::exchange(nodes->second, {})) {
       run.nodes.push_back(read_node_meter(path(file), file, run.log, spans, out.findings));
       done();
     }
@@ -290,7 +291,7 @@ class Importer {
       }
     }
     if (switches == files.switches.end() && b.nodes > 1)
-      out.findings.push_back({fs::path(nodes->second.front()).parent_path().string(), 0, "no_switch_estimate",
+      out.findings.push_back({fs::path(run.nodes.front().file).parent_path().string(), 0, "no_switch_estimate",
                               "has no sw_*.txt; the network counts as 0 W"});
   }
 

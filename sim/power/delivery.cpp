@@ -59,11 +59,14 @@ double spare_bus_rating_w(const PowerDelivery& delivery) {
 
 using Vertex = DeliveryGraph::vertex_descriptor;
 
-int live_sources(const DeliveryGraph& graph, Vertex v) {
-  int count = 0;
-  for (auto [e, end] = boost::in_edges(v, graph); e != end; ++e)
-    if (!graph[boost::source(*e, graph)].failed) ++count;
-  return count;
+// What each vertex draws from.
+using Sources = std::vector<std::vector<Vertex>>;
+Sources live_sources(const DeliveryGraph& graph) {
+  Sources sources(boost::num_vertices(graph));
+  for (Vertex v = 0; v < sources.size(); ++v)
+    for (auto [e, end] = boost::in_edges(v, graph); e != end; ++e)
+      if (const Vertex source = boost::source(*e, graph); !graph[source].failed) sources[v].push_back(source);
+  return sources;
 }
 
 // Parts that have failed: of a bus's rectifiers the last first; without a feed, everything above the buses.
@@ -181,9 +184,9 @@ std::vector<Vertex> loads_first(const DeliveryGraph& graph) {
 
 // Flows for given watts of each node (in the order of the node vertices). Failed vertices carry nothing; a load whose
 // sources have all failed gets nothing. Vertices in graph order; `order`: loads first.
-std::vector<DeliveryFlow> deliver(const std::vector<Vertex>& order, const DeliveryGraph& graph,
-                                  const std::vector<double>& node_w) {
-  std::vector<DeliveryFlow> flows(boost::num_vertices(graph));
+void deliver(const std::vector<Vertex>& order, const DeliveryGraph& graph, const Sources& sources,
+             const std::vector<double>& node_w, std::vector<DeliveryFlow>& flows) {
+  flows.assign(boost::num_vertices(graph), {});
   size_t next = 0;
   for (Vertex v = 0; v < boost::num_vertices(graph); ++v)
     if (graph[v].kind == DeliveryKind::node) flows[v].output_w = next < node_w.size() ? node_w[next++] : 0;
@@ -196,14 +199,9 @@ std::vector<DeliveryFlow> deliver(const std::vector<Vertex>& order, const Delive
     }
     flow.battery_w = vertex.battery_w;
     flow.loss_w = vertex.law.loss_w(flow.output_w);
-    const int sources = live_sources(graph, v);
-    if (sources == 0) continue;
-    for (auto [e, end] = boost::in_edges(v, graph); e != end; ++e) {
-      const Vertex source = boost::source(*e, graph);
-      if (!graph[source].failed) flows[source].output_w += flow.input_w() / sources;
-    }
+    const auto count = static_cast<double>(sources[v].size());
+    for (const Vertex source : sources[v]) flows[source].output_w += flow.input_w() / count;
   }
-  return flows;
 }
 
 // What the units of one stage carry over the run.
@@ -284,13 +282,17 @@ DeliveryRun integrate_delivery(const Cluster& cluster, const PowerRun& run) {
   std::vector<double> node_w(run.nodes.size());
   Sum battery_j;
   const std::vector<Vertex> vertices = loads_first(graph);
+  const bool failures = !run.failures.empty() || std::any_of(run.buses.begin(), run.buses.end(),
+                                                             [](const auto& bus) { return !bus.failures.empty(); });
+  Sources sources = live_sources(graph);
+  std::vector<DeliveryFlow> flows;
   for (size_t k = 0; k + 1 < times.size(); ++k) {
     const double begin_s = times[k], length_s = times[k + 1] - times[k];
     if (begin_s < run.run_begin_s || times[k + 1] > run.run_end_s) continue;
-    fail_parts(graph, run, begin_s);
+    if (failures) fail_parts(graph, run, begin_s), sources = live_sources(graph);
     set_batteries(graph, run, begin_s);
     for (size_t i = 0; i < node_w.size(); ++i) node_w[i] = run.node_w(i, begin_s);
-    const std::vector<DeliveryFlow> flows = deliver(vertices, graph, node_w);
+    deliver(vertices, graph, sources, node_w, flows);
     for (Vertex v = 0; v < flows.size(); ++v) {
       stages[stage_of[v]].add(flows[v], graph[v].name, begin_s, length_s);
       battery_j.add(flows[v].battery_w * length_s);

@@ -1,10 +1,9 @@
-#include "power/network_rule.hpp"
-
 #include <algorithm>
 #include <set>
 #include <utility>
 
 #include "core/sum.hpp"
+#include "power/rule_shares.hpp"
 #include "topology/fabric.hpp"
 #include "topology/fabric_kind.hpp"
 
@@ -85,11 +84,12 @@ struct Usage {
 
 // Cables between switches are shared by the jobs that reach both ends: by their NIC cables there, or, where none has
 // any, by all their NIC cables.
-void share_cable(const Fabric& fabric, const std::vector<NetworkJob>& jobs, size_t c, Usage& use) {
+void share_cable(const Fabric& fabric, const std::vector<NetworkJob>& jobs, size_t c, Usage& use,
+                 std::vector<double>& near, std::vector<double>& all) {
   const Cable& cable = fabric.cables[c];
-  std::vector<double> near(jobs.size(), 0), all(jobs.size(), 0);
   double near_sum = 0, all_sum = 0;
   for (size_t j = 0; j < jobs.size(); ++j) {
+    near[j] = all[j] = 0;
     if (use.reached[j][at(cable.a)] == 0 || use.reached[j][at(cable.b)] == 0) continue;
     near[j] = use.nics[j][at(cable.a)] + use.nics[j][at(cable.b)];
     all[j] = static_cast<double>(jobs[j].nodes.size());
@@ -124,8 +124,9 @@ Usage usage_of(const Fabric& fabric, const std::vector<NetworkJob>& jobs) {
       }
   }
   use.full = held.size() == at(fabric.node_count);
+  std::vector<double> near(jobs.size(), 0), all(jobs.size(), 0);
   for (size_t c = 0; c < fabric.cables.size(); ++c)
-    if (between_switches(fabric.cables[c]) && !fabric.cables[c].failed) share_cable(fabric, jobs, c, use);
+    if (between_switches(fabric.cables[c]) && !fabric.cables[c].failed) share_cable(fabric, jobs, c, use, near, all);
   for (size_t v = 0; v < fabric.vertices.size(); ++v) {
     for (size_t j = 0; j < jobs.size(); ++j) use.load[v] += use.busy_ports[j][v];
     use.load[v] = std::min(1.0, use.load[v] / std::max(1, fabric.ports_used(static_cast<int>(v))));
@@ -238,14 +239,22 @@ std::optional<double> network_power_w(NetworkRule rule, const Fabric& fabric, co
   return shares ? std::optional(network_power_w(fabric, shares->front())) : std::nullopt;
 }
 
+std::map<std::string, std::optional<std::vector<SwitchShare>>> shares_by_rule(const Fabric& fabric,
+                                                                              const std::vector<NetworkJob>& jobs) {
+  std::map<std::string, std::optional<std::vector<SwitchShare>>> all;
+  const Usage use = usage_of(fabric, jobs);
+  for (const auto& [name, rule] : Choices<NetworkRule>::table()) {
+    Shares shares = shares_of(rule, fabric, jobs, use);
+    all[name] = shares ? std::optional(std::move(shares->front())) : std::nullopt;
+  }
+  return all;
+}
+
 std::map<std::string, std::optional<double>> network_power_by_rule(const Fabric& fabric,
                                                                    const std::vector<NetworkJob>& jobs) {
   std::map<std::string, std::optional<double>> all;
-  const Usage use = usage_of(fabric, jobs);
-  for (const auto& [name, rule] : Choices<NetworkRule>::table()) {
-    const Shares shares = shares_of(rule, fabric, jobs, use);
-    all[name] = shares ? std::optional(network_power_w(fabric, shares->front())) : std::nullopt;
-  }
+  for (const auto& [rule, shares] : shares_by_rule(fabric, jobs))
+    all[rule] = shares ? std::optional(network_power_w(fabric, *shares)) : std::nullopt;
   return all;
 }
 

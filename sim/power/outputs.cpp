@@ -1,6 +1,5 @@
 // What this folder hands to results, described.
-#include "core/outputs.hpp"
-
+#include "core/output_block.hpp"
 #include "power/delivery.hpp"
 #include "power/network_rule.hpp"
 #include "power/power_run.hpp"

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "hardware/kernels.hpp"
 #include "step/chunk_program.hpp"
 
 namespace tw {
@@ -22,6 +23,12 @@ double ChunkProgram::sent_share() const {
   const double domain = static_cast<double>(node.gpus) * node.nvlink.nodes, ep = in_.plan->ep * in_.plan->expert_tp();
   const double places = ep > domain ? ep / domain : ep, chosen = in_.network->experts_per_token;
   return chosen > 0 ? places * (1 - std::pow(1 - 1 / places, chosen)) / chosen : 1;
+}
+
+double ChunkProgram::copy_s(double bytes) const {
+  if (bytes <= 0) return 0;
+  return memory_time_s(in_.cluster->node.accelerator, bytes, in_.software->kernels.memory_efficiency) /
+         in_.cluster->hosts.device_speed;
 }
 
 // The other direction of another micro-batch is joined: what each waits for all-to-alls is filled with the kernels of

@@ -111,12 +111,6 @@ ChunkProgram::List ChunkProgram::timed(const std::vector<Operation>& operations,
   return list;
 }
 
-double ChunkProgram::copy_s(double bytes) const {
-  if (bytes <= 0) return 0;
-  return memory_time_s(in_.cluster->node.accelerator, bytes, in_.software->kernels.memory_efficiency) /
-         in_.cluster->hosts.device_speed;
-}
-
 Played ChunkProgram::on_device(const TaskList& b) const {
   return play(b.tasks, in_.software->streams.kernel_beside_exchange, false);
 }
@@ -316,15 +310,13 @@ PassCost ChunkProgram::whole_cost(const ChunkShape& shape, bool split) const {
   c.backward = whole(true, true, true);
   join(c.forward, c.backward);
   c.first_forward = c.forward, c.last_backward = c.backward;
-  const bool estimate = pass_ == Pass::estimate;
-  split = split && !estimate;
   if (split) {
     c.input = whole(true, true, false);
     c.weight = c.last_weight = whole(true, false, true);
   }
   if (each) return c;
   c.updated = shape.gathered;
-  if (shape.gathered.total() > 0 && !estimate)
+  if (shape.gathered.total() > 0 && pass_ != Pass::estimate)
     c.first_forward = zero3 ? sharded(shape, false, true, true) : first_forward(shape);
   if (shape.gradients.total() > 0 && exchange_) {
     c.last_backward = last(shape, true, c.buckets);
@@ -352,7 +344,7 @@ std::vector<PassCost> chunk_costs(const StepInputs& in, const ExchangeTime& exch
   const Plan& plan = *in.plan;
   ChunkProgram program(in, exchange, slowdown, pass, shared);
   const auto groups = groups_of(in);
-  const bool split = rule_of(plan.schedule, plan.vp).splits;
+  const bool split = rule_of(plan.schedule, plan.vp).splits && pass != Pass::estimate;
   std::vector<PassCost> chunks;
   std::vector<ChunkShape> shapes = chunk_shapes(in);
   for (size_t c = 0; c < shapes.size(); ++c) {

@@ -33,11 +33,11 @@ class StallMixture {
     const double rate = 1 / noise_.stall_mean_s, s = sigma_;
     double weight = std::exp(-noise_.stalls), f = normal_cdf(x / s), total = weight * f;
     const double z = (x - rate * s * s) / s;
-    const double exponent = 0.5 * rate * rate * s * s - rate * x;
+    const double exponent = 0.5 * rate * rate * s * s - rate * x, grown = std::exp(exponent);
     double j_before = 0, j = normal_cdf(z), power = rate;
     double left = 1 - weight;
     for (int k = 1; k <= kMostStalls && left > 1e-12; ++k) {
-      const double density = exponent > 600 ? 0 : power * std::exp(exponent) * j;
+      const double density = exponent > 600 ? 0 : power * grown * j;
       f = std::clamp(f - noise_.stall_mean_s * density, 0.0, 1.0);
       weight *= noise_.stalls / k;
       left -= weight;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/outputs.hpp"
+#include "core/output_block.hpp"
 
 namespace tw {
 namespace {

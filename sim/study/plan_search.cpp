@@ -218,7 +218,7 @@ class BatchedSearch {
   bool left() {
     if (rest_.empty()) return next_ < list_.size();
     const PlanCandidate& least = rest_.front();
-    if (next_ < list_.size() && !faster(least, list_[next_])) return true;
+    if (next_ < list_.size() && (list_[next_].own || !faster(least, list_[next_]))) return true;
     if (!promising(least)) return next_ < list_.size();
     estimate(base_.scenario, o_, all_of(rest_));
     std::move(rest_.begin(), rest_.end(), std::back_inserter(list_));

@@ -21,6 +21,7 @@ AttentionShape attention_shape(const Work& w) {
     shape.key_tokens = sequence * (1 - 0.5 / w.p.cp);
     shape.causal = false;
   }
+  shape.dropout = n.dropout > 0;
   if (w.kind.mixer == Mixer::window && static_cast<double>(n.window) < sequence) {
     // A tile of 128 queries reads the keys of all its windows (reference/gpu_lab_8/attention_windows.csv).
     constexpr double kTile = 128;

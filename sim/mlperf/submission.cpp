@@ -28,8 +28,15 @@ struct BenchmarkFiles {
   bool scaling = false, simulated = false;
 };
 
-bool begins(const std::string& text, const char* with) {
-  return text.rfind(with, 0) == 0;
+// Files that lie in power/ itself, in no run's folder, are those of the only run.
+void name_plain_power(BenchmarkFiles& b, std::vector<LogFinding>& findings) {
+  for (auto* files : {&b.nodes, &b.switches}) {
+    auto plain = files->extract("");
+    if (plain.empty()) continue;
+    plain.key() = fs::path(b.results.front()).stem().string();
+    if (b.results.size() != 1 || !files->insert(std::move(plain)).inserted)
+      findings.push_back({b.results.front(), 0, "no_run", "power files that name no run; power/RUN/node_0.txt does"});
+  }
 }
 
 constexpr size_t kDeepest = 32;  // folders inside one another
@@ -52,11 +59,13 @@ std::map<std::string, BenchmarkFiles> walk(const fs::path& top, std::vector<LogF
     const bool text = it->path().extension() == ".txt";
     const fs::path folder = it->path().parent_path();
     const std::string file = below(it->path());
-    if (folder.parent_path().filename() == "power") {
-      BenchmarkFiles& b = all[below(folder.parent_path().parent_path())];
-      if (text && begins(name, "node_")) b.nodes[folder.filename().string()].push_back(file);
-      if (text && begins(name, "sw_")) b.switches[folder.filename().string()].push_back(file);
-    } else if (text && begins(name, "result_")) {
+    const bool own = folder.parent_path().filename() == "power";  // power/RUN/node_0.txt
+    if (own || folder.filename() == "power") {
+      BenchmarkFiles& b = all[below(own ? folder.parent_path().parent_path() : folder.parent_path())];
+      const std::string run = own ? folder.filename().string() : "";
+      if (text && name.starts_with("node_")) b.nodes[run].push_back(file);
+      if (text && name.starts_with("sw_")) b.switches[run].push_back(file);
+    } else if (text && name.starts_with("result_")) {
       all[below(folder)].results.push_back(file);
     } else if (name == "scaling.json") {
       all[below(folder)].scaling = true;
@@ -72,11 +81,12 @@ std::map<std::string, BenchmarkFiles> walk(const fs::path& top, std::vector<LogF
   for (auto b = all.begin(); b != all.end();) {
     if (b->second.results.empty()) {
       for (const auto& [run, files] : b->second.nodes)
-        findings.push_back(
-            {files.front(), 0, "no_result", fmt::format("power files of {}, which has no result file", run)});
+        findings.push_back({files.front(), 0, "no_result",
+                            fmt::format("power files of {}, which has no result file", run.empty() ? "a run" : run)});
       b = all.erase(b);
       continue;
     }
+    name_plain_power(b->second, findings);
     std::sort(b->second.results.begin(), b->second.results.end(), natural);
     for (auto* files : {&b->second.nodes, &b->second.switches})
       for (auto& [run, list] : *files) std::sort(list.begin(), list.end(), natural);
@@ -262,7 +272,8 @@ class Importer {
     for (const auto& [run, list] : files.nodes)
       if (known.count(run) == 0)
         out.findings.push_back(
-            {list.front(), 0, "no_result", fmt::format("power files of {}, which has no result file", run)});
+            {list.front(), 0, "no_result",
+             fmt::format("power files of {}, which has no result file", run.empty() ? "a run" : run)});
   }
 
   Import out;

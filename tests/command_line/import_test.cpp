@@ -91,6 +91,24 @@ TEST_CASE("import: figures of a submitter's DC and AC sets stand beside each oth
   CHECK(holds(bad.err, "is not what trainwatt import wrote"));
 }
 
+TEST_CASE("import: power files in a folder of no run are those of the only run") {
+  const Folder f;
+  const std::string one = source_folder() + "/" + kLogs + "/smc-dc-power/results/1xSMC-H100-SXM-80GB/llama2_70b_lora/",
+                    run_id = "result_4951-240509201759121728742_1";
+  fs::create_directories(f / "job/power");
+  fs::copy(one + run_id + ".txt", f / "job/result_0.txt");
+  fs::copy(one + "power/" + run_id + "/node_0.txt", f / "job/power/node_0.txt");
+  const json alone = json::parse(run({"import", f / "job", "--json", "-"}).out)["benchmarks"][0]["runs"][0];
+  const json submitted = json::parse(
+      run({"import", kLogs, "--system", "1xSMC-H100-SXM-80GB", "--json", "-"}).out)["benchmarks"][0]["runs"][0];
+  CHECK(alone["nodes_run_j"].is_number());
+  CHECK(alone["nodes_run_j"] == submitted["nodes_run_j"]);
+  fs::copy(one + run_id + ".txt", f / "job/result_1.txt");
+  const Run two = run({"import", f / "job"});
+  CHECK(holds(two.out, "no run (1)"));
+  CHECK(holds(two.out, "power files that name no run"));
+}
+
 TEST_CASE("import: refusals") {
   const Folder f;
   const auto refused = [&](const std::vector<std::string>& words) {

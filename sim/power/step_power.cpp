@@ -92,8 +92,13 @@ StepPower step_power(const NodeType& node, const std::vector<Span>& spans, const
   const auto stages = static_cast<int>(outcome.stage_activity.size());
   const auto pieces = pieces_of(spans, outcome);
   std::vector<double> edges{0, outcome.time_s};
-  for (const auto& list : pieces)
-    for (const Piece& p : list) edges.insert(edges.end(), {p.begin_s, p.end_s});
+  for (const auto& list : pieces) {
+    double last_s = 0;  // most pieces begin where one ended
+    for (const Piece& p : list) {
+      if (p.begin_s != last_s) edges.push_back(p.begin_s);
+      edges.push_back(last_s = p.end_s);
+    }
+  }
   std::sort(edges.begin(), edges.end());
   edges.erase(std::unique(edges.begin(), edges.end(), [](double a, double b) { return b - a < 1e-9; }), edges.end());
 

@@ -48,6 +48,21 @@ std::vector<std::vector<Piece>> pieces_of(const std::vector<Span>& spans, const 
   return pieces;
 }
 
+// Moments at which some piece begins or ends.
+std::vector<double> piece_edges(const std::vector<std::vector<Piece>>& pieces, double time_s) {
+  std::vector<double> edges{0, time_s};
+  for (const auto& list : pieces) {
+    double last_s = 0;  // most pieces begin where one ended
+    for (const Piece& p : list) {
+      if (p.begin_s != last_s) edges.push_back(p.begin_s);
+      edges.push_back(last_s = p.end_s);
+    }
+  }
+  std::sort(edges.begin(), edges.end());
+  edges.erase(std::unique(edges.begin(), edges.end(), [](double a, double b) { return b - a < 1e-9; }), edges.end());
+  return edges;
+}
+
 double sum_of(const std::array<double, 7>& w) {
   return std::accumulate(w.begin(), w.end(), 0.0);
 }
@@ -91,12 +106,7 @@ StepPower step_power(const NodeType& node, const std::vector<Span>& spans, const
 
   const auto stages = static_cast<int>(outcome.stage_activity.size());
   const auto pieces = pieces_of(spans, outcome);
-  std::vector<double> edges{0, outcome.time_s};
-  for (const auto& list : pieces)
-    for (const Piece& p : list) edges.insert(edges.end(), {p.begin_s, p.end_s});
-  std::sort(edges.begin(), edges.end());
-  edges.erase(std::unique(edges.begin(), edges.end(), [](double a, double b) { return b - a < 1e-9; }), edges.end());
-
+  const std::vector<double> edges = piece_edges(pieces, outcome.time_s);
   StepPower power;
   power.end_s = outcome.time_s;
   struct Now {

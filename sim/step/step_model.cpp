@@ -114,18 +114,18 @@ void StepSimulation::compute(int stage, int replica, double now) {
   }
   if (releases(w, v)) release_gradients(stage, replica, index, now, end + jitter);
   if (v.backward && v.part != Part::input) ++w.backwards[static_cast<size_t>(v.chunk)];
-  const double flops = c.flops;
-  const bool first = !v.backward && v.micro_batch == 0 && v.chunk == 0;
-  in_visit(stage, replica, index, end + jitter, true, [this, stage, replica, index, now, flops, first] {
+  // Two words, which a std::function holds without an allocation: the rest stays with the worker until the end.
+  in_visit(stage, replica, index, end + jitter, true, [this, stage, replica] {
     Worker& at = worker(stage, replica);
+    const Visit& ending = visits(stage)[at.next - 1];
     const double since = engine_.now_s();
-    auto go = [this, stage, replica, index, now, flops, since] {
+    auto go = [this, stage, replica, since] {
       Worker& here = worker(stage, replica);
       here.charged.dp += engine_.now_s() - since;
       here.activity[Activity::collective] += engine_.now_s() - since;
-      reach(stage, replica, index, now, flops);
+      reach(stage, replica, here.next - 1, here.began_s, here.doing->flops);
     };
-    if (first && !at.first_here)
+    if (!ending.backward && ending.micro_batch == 0 && ending.chunk == 0 && !at.first_here)
       at.held = std::move(go);
     else
       go();

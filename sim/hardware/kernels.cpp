@@ -77,6 +77,23 @@ double attention_rate(const Accelerator& a, const AttentionShape& shape, bool ba
                               {std::log(shape.heads * shape.batch), std::log(tokens), std::log(shape.head_dim)}));
 }
 
+// Dropout draws a random number for each score, which costs the same whatever the head's size: these shares of the
+// kernel's time with heads of 128 (reference/gpu_lab_10/attention_dropout.csv).
+constexpr double kDropoutForward = 1.07, kDropoutBackward = 0.2, kDropoutHead = 128;
+
+double attention_time_s(const Accelerator& a, const AttentionShape& shape, bool backward) {
+  const auto kernel_s = [&](const AttentionShape& s) {
+    return attention_flops(s) * (backward ? attention_backward_work : 1) / attention_rate(a, s, backward);
+  };
+  double time_s = kernel_s(shape);
+  if (shape.dropout) {
+    AttentionShape scores = shape;
+    scores.head_dim = kDropoutHead;
+    time_s += (backward ? kDropoutBackward : kDropoutForward) * kernel_s(scores);
+  }
+  return std::max(a.graph_floor.value(), time_s);
+}
+
 // Products in BF16 whose sides are no multiples of 8 elements (16 bytes) run in older kernels, whatever their shape:
 // "even" and "odd" hold what these reach of the peak where the worst side divides by 2 or not at all; absent: no
 // slower. Lower bound of the time of `flops`, seconds.
@@ -116,17 +133,24 @@ double grouped_gemm_time_s(const Accelerator& a, Precision precision, double gro
   return g.launch.value() + std::pow(std::pow(products_s, sharpness) + std::pow(moves_s, sharpness), 1 / sharpness);
 }
 
+double accumulating_time_s(const Accelerator& a, double product_s, double bytes) {
+  // How well the product hides them: within 4 % in the mean of what was measured with gradients in BF16 and in FP32
+  // (reference/gpu_lab_10/gradient_accumulation.csv).
+  constexpr double kSharpness = 1.2;
+  const double moves_s = bytes / a.copy_bandwidth.value();
+  return std::pow(std::pow(product_s, kSharpness) + std::pow(moves_s, kSharpness), 1 / kSharpness);
+}
+
 double attention_flops(const AttentionShape& s) {
   return 4 * s.batch * s.heads * s.query_tokens * s.key_tokens * s.head_dim * (s.causal ? 0.5 : 1);
 }
 
 double attention_forward_time_s(const Accelerator& a, const AttentionShape& shape) {
-  return std::max(a.graph_floor.value(), attention_flops(shape) / attention_rate(a, shape, false));
+  return attention_time_s(a, shape, false);
 }
 
 double attention_backward_time_s(const Accelerator& a, const AttentionShape& shape) {
-  return std::max(a.graph_floor.value(),
-                  attention_backward_work * attention_flops(shape) / attention_rate(a, shape, true));
+  return attention_time_s(a, shape, true);
 }
 
 double memory_time_s(const Accelerator& a, double bytes, double efficiency) {

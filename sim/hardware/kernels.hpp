@@ -16,6 +16,10 @@ double gemm_time_s(const Accelerator& accelerator, Precision precision, double m
 double grouped_gemm_time_s(const Accelerator& accelerator, Precision precision, double groups, double m, double n,
                            double k, bool weight_gradient);
 
+// Seconds of a product that takes `product_s` where its result is written, and that moves `bytes` more since it adds to
+// what is there.
+double accumulating_time_s(const Accelerator& accelerator, double product_s, double bytes);
+
 struct AttentionShape {
   double batch = 1;
   double heads = 1;         // query heads on this rank
@@ -23,6 +27,7 @@ struct AttentionShape {
   double key_tokens = 1;    // keys each query may see
   double head_dim = 128;
   bool causal = true;
+  bool dropout = false;  // of scores, in the kernel
 };
 
 // FLOPs of the scores and their use, forward: 4 * batch * heads * queries * keys * head_dim, half of it when causal.

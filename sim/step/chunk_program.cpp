@@ -22,10 +22,14 @@ SharedSum share(const SharedSum& s, double f) {
 double kernel_time_s(const Operation& o, const Accelerator& a, const Software& software, double slowdown) {
   switch (o.kind) {
     case OperationKind::gemm: {
-      if (o.groups > 1)
-        return slowdown * grouped_gemm_time_s(a, o.precision, o.groups, o.m, o.n, o.k, o.weight_gradient);
       const double split = is_scaled(o.precision) && o.backward ? software.kernels.fp8_backward_slowdown : 1;
-      return slowdown * split * gemm_time_s(a, o.precision, o.m, o.n, o.k);
+      const double product_s =
+          o.groups > 1 ? grouped_gemm_time_s(a, o.precision, o.groups, o.m, o.n, o.k, o.weight_gradient)
+                       : split * gemm_time_s(a, o.precision, o.m, o.n, o.k);
+      if (!o.weight_gradient || !software.kernels.gradient_accumulation_fusion) return slowdown * product_s;
+      constexpr double kWritten = 2;  // bytes, in BF16; the gradient is read and written instead
+      const double bytes = (2 * software.memory.gradient_bytes_per_parameter - kWritten) * o.groups * o.m * o.n;
+      return slowdown * accumulating_time_s(a, product_s, bytes);
     }
     case OperationKind::attention: {
       // FP8 attention kernels gain about as much over BF16 as their higher peak allows in practice.

@@ -16,6 +16,7 @@ AttentionShape attention_shape(const Work& w) {
   // Scores run over the query's size, their use over the value's.
   shape.head_dim = (static_cast<double>(n.query_width()) + static_cast<double>(n.output_width())) / (2.0 * n.heads);
   shape.causal = n.causal;
+  shape.dropout = n.dropout > 0;
   if (w.kind.mixer == Mixer::window && static_cast<double>(n.window) < sequence) {
     // A tile of 128 queries reads the keys of all its windows (reference/gpu_lab_8/attention_windows.csv).
     constexpr double kTile = 128;

@@ -127,11 +127,14 @@ class Builder {
   // What is gathered in FP8 was cast before, by the rank that had it, and is transposed afterwards.
   void cast(const char* name, Precision precision, double elements, double transposed) {
     if (!is_scaled(precision)) return;
-    // The scale of NVFP4 is the whole tensor's, whose largest element is sought first (Transformer Engine).
-    const double sought = precision == Precision::nvfp4 ? elements : 0;
+    // The scale of NVFP4 is the whole tensor's, whose largest element is sought first (Transformer Engine); FP8's, too,
+    // with current scaling.
+    const bool seeks =
+        precision == Precision::nvfp4 || (precision == Precision::fp8 && software_.kernels.current_scaling);
+    const double sought = seeks ? elements : 0;
     Operation o;
     o.name = name;
-    o.launches = sought > 0 ? 2 : 1;
+    o.launches = precision == Precision::nvfp4 ? 2 : 1;  // FP8's are one call of the host
     o.bytes = kBf16 * (sought + elements * software_.kernels.cast_traffic +
                        (trained_ ? transposed * software_.kernels.cast_transpose : 0));
     if (o.bytes > 0) push(o);

@@ -82,11 +82,17 @@ void Software::Kernels::describe(Description<Kernels>& d) {
              "full recomputation of a layer ends with the last tensor that its backward wants");
   d.optional("fp8_attention_speedup", &Kernels::fp8_attention_speedup, "FP8 attention kernels against BF16",
              at_least(1));
+  d.optional("gradient_accumulation_fusion", &Kernels::gradient_accumulation_fusion,
+             "the products that give a weight's gradient add to it in memory, in the precision it is kept in; else they "
+             "write BF16");
   d.optional("fp8_backward_slowdown", &Kernels::fp8_backward_slowdown,
              "time of FP8 matrix products in backward, which accumulate at full precision, against those in forward",
              at_least(1));
   d.optional("optimizer_bytes_per_parameter", &Kernels::optimizer_bytes_per_parameter,
              "bytes the optimizer moves for each trained parameter", between(0, 200));
+  d.optional("current_scaling", &Kernels::current_scaling,
+             "the scale of an FP8 tensor is its own, and a kernel seeks its largest element before the cast; else it is "
+             "that of earlier steps (delayed scaling)");
   d.optional("cast_traffic", &Kernels::cast_traffic,
              "bytes moved by FP8 cast kernels per byte of the BF16 operand of a linear layer", between(0, 20));
   d.optional("cast_transpose", &Kernels::cast_transpose,

@@ -70,9 +70,11 @@ struct Software {
     double fp8_attention_speedup = 1.4;
     double attention_speed = 1;        // of the release's attention kernels over fused flash attention as measured
     bool fused_attention = true;       // else products, softmax and dropout of scores that go through memory
+    bool gradient_accumulation_fusion = false;  // products add to a weight's gradient, in the precision it is kept in
     double fp8_backward_slowdown = 1;  // FP8 gradients' products accumulate in split (full) precision
     double optimizer_bytes_per_parameter = 30;  // gradient, FP32 master and two moments, weight: read and written
     double optimizer_efficiency = 0;    // of the optimizer's kernel, against the copy plateau; 0: memory_efficiency
+    bool current_scaling = false;       // an FP8 tensor's scale is its own, whose largest element is sought first
     double cast_traffic = 0;            // bytes moved by FP8 casts per byte of BF16 operand; 0 = fused away
     double cast_transpose = 0.35;       // and more where the operand is wanted transposed for a weight gradient
     double memory_efficiency = 0.85;    // of fused memory-bound kernels, against the copy plateau

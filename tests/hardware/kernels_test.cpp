@@ -1,6 +1,7 @@
 #include "hardware/kernels.hpp"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "core/csv.hpp"
 #include "core/document.hpp"
@@ -63,6 +64,41 @@ TEST_CASE("a rank of two in a ring works on its half and on a piece of the other
     }
     CHECK(of_both[1] == Approx(of_both[0]).epsilon(0.06));
   }
+}
+
+TEST_CASE("dropout of scores lengthens attention as measured, by as much for each score (reference/gpu_lab_10)") {
+  const CsvTable measured = CsvTable::load("reference/gpu_lab_10/attention_dropout.csv");
+  for (size_t row = 0; row < measured.rows(); ++row) {
+    if (measured.text(row, "backend") != "cudnn") continue;
+    const double tokens = measured.value(row, "sequence");
+    AttentionShape s{measured.value(row, "batch"), measured.value(row, "heads"),    tokens,
+                     tokens,                       measured.value(row, "head_dim"), true};
+    const double plain[2] = {attention_forward_time_s(h100(), s), attention_backward_time_s(h100(), s)};
+    s.dropout = true;
+    const double forward = measured.value(row, "dropout_forward_s") / measured.value(row, "forward_s"),
+                 backward = measured.value(row, "dropout_backward_s") / measured.value(row, "backward_s");
+    CHECK(attention_forward_time_s(h100(), s) / plain[0] == Approx(forward).epsilon(0.15));
+    CHECK(attention_backward_time_s(h100(), s) / plain[1] == Approx(backward).epsilon(0.05));
+  }
+}
+
+TEST_CASE("products that add to a gradient take longer as measured, most with few tokens (reference/gpu_lab_10)") {
+  const auto h200 = load<Accelerator>("models/accelerators/h200-sxm.json");
+  const CsvTable measured = CsvTable::load("reference/gpu_lab_10/gradient_accumulation.csv");
+  double errors = 0;
+  for (size_t row = 0; row < measured.rows(); ++row) {
+    const double product_s = measured.value(row, "bf16_s");
+    const double weights = measured.value(row, "outputs") * measured.value(row, "inputs");
+    const double in_bf16 = accumulating_time_s(h200, product_s, 2 * weights),
+                 in_fp32 = accumulating_time_s(h200, product_s, 6 * weights);
+    CHECK(product_s < in_bf16);
+    CHECK(in_bf16 < in_fp32);
+    CHECK(in_fp32 < product_s + 6 * weights / h200.copy_bandwidth.value());
+    errors += std::abs(in_bf16 / measured.value(row, "bf16_accumulated_s") - 1) +
+              std::abs(in_fp32 / measured.value(row, "fp32_accumulated_s") - 1);
+  }
+  CHECK(errors / (2 * static_cast<double>(measured.rows())) < 0.04);
+  CHECK(accumulating_time_s(h200, 1e-3, 0) == Approx(1e-3));
 }
 
 TEST_CASE("a device without measurements works at a stated share of its peak") {

@@ -104,6 +104,26 @@ TEST_CASE("positions with a factor are eager kernels, and NVFP4 seeks a tensor's
   CHECK(nv.launches == mx.launches + 1);
 }
 
+TEST_CASE("current scaling reads an FP8 operand once more, and no other precision's") {
+  const Architecture n = shipped_network("llama3.1-8b");
+  Training t;
+  t.sequence = 4096;
+  Software delayed, current;
+  delayed.kernels.cast_traffic = current.kernels.cast_traffic = 1.5;
+  current.kernels.current_scaling = true;
+  const auto cast = [&](const Software& s) {
+    for (const Operation& o : layer_operations(n, t, Plan{}, s).forward)
+      if (o.name == std::string("cast MLP input")) return o;
+    return Operation{};
+  };
+  t.precision = Precision::fp8;
+  CHECK(cast(current).bytes - cast(delayed).bytes == Approx(2 * 4096.0 * 4096));
+  for (const Precision p : {Precision::mxfp8, Precision::nvfp4}) {
+    t.precision = p;
+    CHECK(cast(current).bytes == cast(delayed).bytes);
+  }
+}
+
 TEST_CASE("layers of chunks") {
   CHECK(layers_of_chunks(80, 4, 5) == std::vector<int>(20, 4));
   const auto proxy = layers_of_chunks(62, 4, 8);  // 62 + embedding + head divide by 32

@@ -20,6 +20,27 @@ constexpr int kMostHashed = 512;
 
 }  // namespace
 
+bool rails_apart(const Fabric& f, int node) {
+  std::vector<int> wanted;
+  for (int k = 0; k < f.nics; ++k)
+    if (f.nic_alive(node, k)) wanted.push_back(f.nic_switch(node, k));
+  if (wanted.empty()) return false;
+  std::vector<int> queue{wanted.front()};
+  std::vector<char> seen(f.vertices.size(), 0);
+  seen[static_cast<size_t>(queue.front())] = 1;
+  const auto is_seen = [&](int v) { return seen[static_cast<size_t>(v)] != 0; };
+  for (size_t i = 0; i < queue.size() && !std::all_of(wanted.begin(), wanted.end(), is_seen); ++i)
+    for (const int id : f.cables_at[static_cast<size_t>(queue[i])]) {
+      const Cable& c = f.cables[static_cast<size_t>(id)];
+      const auto next = static_cast<size_t>(c.a == queue[i] ? c.b : c.a);
+      const FabricVertex& v = f.vertices[next];
+      if (c.failed || v.failed || v.kind != VertexKind::network_switch || seen[next] != 0) continue;
+      seen[next] = 1;
+      queue.push_back(static_cast<int>(next));
+    }
+  return !std::all_of(wanted.begin(), wanted.end(), is_seen);
+}
+
 void LinkLoads::no_path(int from, int to) const {
   throw SimulationError(fmt::format("there is no live path from {} to {}",
                                     fabric_.vertices[static_cast<size_t>(from)].name,
@@ -64,11 +85,24 @@ void LinkLoads::add_flow(const Group& group, const Flow& flow, const NvlinkCost&
   }
   if (group.domain_of(flow.from) == group.domain_of(flow.to))
     return add_over_nvlink(group, flow.from, flow.to, flow.share, nvlink.flow);
-  const int out = flow.via < 0 ? flow.from : flow.via;
+  const int via = flow.via < 0 ? flow.from : flow.via, out = apart_ ? on_rail_of(group, via, flow.to) : via;
   if (out != flow.from) add_over_nvlink(group, flow.from, out, flow.share, nvlink.flow);
   adapters_of(out);
   adapters_of(flow.to);
   add_between(group, out, flow.to, flow.share);
+}
+
+// `from`, or a member of its domain whose adapter can reach that of `to`.
+int LinkLoads::on_rail_of(const Group& group, int from, int to) {
+  const auto at = [&](int rank) {
+    const Group::Adapters own = group.adapters(rank);
+    return own.empty() ? -1 : fabric_.nic_switch(group.ranks[static_cast<size_t>(rank)].node, own[0]);
+  };
+  const auto reaches = [&](int rank) { return at(rank) >= 0 && at(to) >= 0 && router_.distance(at(rank), at(to)) >= 0; };
+  if (reaches(from)) return from;
+  const std::vector<int>& mates = group.domains[static_cast<size_t>(group.domain_of(from))];
+  const auto found = std::find_if(mates.begin(), mates.end(), reaches);
+  return found == mates.end() ? from : *found;
 }
 
 void LinkLoads::add_over_nvlink(const Group& group, int a, int b, double share, double nvlink) {

@@ -16,12 +16,17 @@ struct NvlinkCost {
   double in_switch = 1;  // to and from an NVLink switch that reduces or multicasts
 };
 
+// Do adapters of a node lead into networks that do not meet (rails without spines, planes)? What goes between two of them
+// changes its rail over NVLink first.
+bool rails_apart(const Fabric& fabric, int node);
+
 class LinkLoads {
  public:
   // `narrowest`: of links that always carry in the same proportion (TreeLevels) take() names one.
   LinkLoads(const Fabric& fabric, Router& router, bool narrowest = false)
       : fabric_(fabric), router_(router), narrowest_(narrowest && router.tree() != nullptr && router.policy == RoutingPolicy::adaptive) {
     load_.assign(static_cast<size_t>(fabric.link_count()), 0);
+    apart_ = rails_apart(fabric, 0);
   }
 
   void add(const Group& group, const FlowPlan& plan, const NvlinkCost& nvlink);
@@ -41,6 +46,7 @@ class LinkLoads {
     x += bytes;
   }
   void add_flow(const Group& group, const Flow& flow, const NvlinkCost& nvlink);
+  int on_rail_of(const Group& group, int from, int to);
   void add_over_nvlink(const Group& group, int from, int to, double share, double nvlink);
   void add_host(const Rank& rank, bool out, double share) {
     if (fabric_.host_Bps > 0)
@@ -72,7 +78,7 @@ class LinkLoads {
 
   const Fabric& fabric_;
   Router& router_;
-  bool narrowest_;
+  bool narrowest_, apart_ = false;
   std::vector<double> load_;
   std::vector<int> touched_;
   bool dense_ = false;                               // links were loaded that are not in touched_

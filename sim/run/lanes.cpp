@@ -24,6 +24,8 @@ std::vector<PhasePart> training_parts(const RunModel& model, double steps, doubl
 
 Lanes::Lanes(const RunInputs& in, const RunModel& model, double begin_s)
     : model_(model),
+      run_(*in.run),
+      nodes_(static_cast<size_t>(in.step.plan->nodes)),
       node_(in.step.cluster->node),
       board_limit_(effective_limit(node_, std::nullopt)),
       steady_(shares_of(mean_activity(model.quiet), model.quiet.time_s)),
@@ -75,13 +77,32 @@ void Lanes::set_pace(double time_s) {
         if (change > time_s) next_change_s_ = std::min(next_change_s_, change);
     }
     follow(free_pace_, lane.active);
+    const double free_stretch = lane.active.stretch;
     if (lane.held.limit_w > 0 && (lane.active.limit_w <= 0 || lane.held.limit_w < lane.active.limit_w)) {
       lane.active.limit_w = lane.held.limit_w;
       lane.active.stretch = std::max(lane.active.stretch, lane.held.stretch);
       lane.active.evaluation = std::max(lane.active.evaluation, lane.held.evaluation);
     }
     follow(pace_, lane.active);
+    lane.free_stretch = free_stretch;
   }
+  for (const SlowCable& c : run_.slow_cables)
+    for (const double change : {c.from.value(), c.to ? c.to->value() : next_change_s_})
+      if (change > time_s) next_change_s_ = std::min(next_change_s_, change);
+  if (!model_.slow_pace) return;
+  free_pace_[0] = slow_pace(false, time_s);
+  pace_[0] = slow_pace(true, time_s);
+}
+
+double Lanes::slow_pace(bool held, double time_s) const {
+  std::vector<double> nodes(nodes_, 1);
+  for (const Lane& lane : lanes_)
+    for (const int node : lane.nodes)
+      nodes[static_cast<size_t>(node)] = held ? lane.active.stretch : lane.free_stretch;
+  std::vector<bool> cables;
+  for (const SlowCable& c : run_.slow_cables)
+    cables.push_back(c.from.value() <= time_s && (!c.to || time_s < c.to->value()));
+  return model_.slow_pace(nodes, cables);
 }
 
 void Lanes::supply(const std::vector<double>& limit_w, const std::vector<int>& dark) {

@@ -70,14 +70,18 @@ class Lanes {
     Event held;    // by their supply, if it has a limit
     bool dark = false;
     Script script;
+    double free_stretch = 1;  // were it not held by its supply
   };
   void limit(Event& event, double limit_w) const;
+  double slow_pace(bool held, double time_s) const;
   Phase phase(const Lane& lane, PhaseKind kind, const ActivityTimes& shares, std::vector<PhasePart> parts) const;
   Phase stretched(const Lane& lane, PhaseKind kind, const ActivityTimes& shares, std::vector<PhasePart> parts,
                   double stretch) const;
   Phase training(const Lane& lane, double work, double length_s, const ActivityTimes& busy) const;
 
   const RunModel& model_;
+  const RunPlan& run_;
+  size_t nodes_ = 0;
   const NodeType& node_;
   Power board_limit_;
   ActivityTimes steady_;

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -73,6 +74,9 @@ struct RunModel {
   int level = 1;            // 3: its exchanges are sent as messages
   std::vector<Span> spans;  // of the quiet step
   InputTime input;          // to read one batch
+  // Time of a step over that of the quiet one, while nodes of the job (by number) need this many times as long for their
+  // work, and some of the run's slow cables are. Nothing: the slowest node's.
+  std::function<double(const std::vector<double>& nodes, const std::vector<bool>& cables)> slow_pace;
 };
 
 // Simulates one quiet step at full clock, lets the board limit set the clock, and simulates again.

@@ -38,6 +38,7 @@ void RunPlan::describe(Description<RunPlan>& d) {
   d.optional("spare_nodes", &RunPlan::spare_nodes, "nodes that stand by to take the place of failed ones",
              between(0, 1e6));
   d.optional("slow_nodes", &RunPlan::slow_nodes, "nodes that are slower for some time of the run");
+  d.optional("slow_cables", &RunPlan::slow_cables, "cables that are slower, or fail, for some time of the run");
   d.optional("power_failures", &RunPlan::power_failures, "parts of the power delivery that fail during the run");
   d.optional("start", &RunPlan::start,
              "when the run starts, such as \"2024-05-16T08:00+08:00\", for a site with hourly series");

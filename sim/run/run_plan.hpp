@@ -41,6 +41,7 @@ struct RunPlan {
   std::optional<Reliability> reliability;
   int spare_nodes = 0;
   std::vector<SlowNode> slow_nodes;
+  std::vector<SlowCable> slow_cables;
   std::vector<PowerFailure> power_failures;  // what if, in the order of their times
   std::string start;                         // run_start in civil time, for hourly series
   static void describe(Description<RunPlan>& d);

@@ -1,4 +1,5 @@
-// Stragglers: nodes that are slower than the others for some time of the run. A synchronous step follows the slowest.
+// Stragglers: nodes and cables that are slower than the others for some time of the run. A synchronous step waits for
+// them.
 #pragma once
 
 #include <optional>
@@ -21,6 +22,14 @@ struct SlowNode {
   std::optional<Power> gpu_limit;
   SlowCause cause = SlowCause::clock;
   static void describe(Description<SlowNode>& d);
+};
+
+struct SlowCable {
+  std::string cable;
+  std::optional<Bandwidth> bandwidth;  // absent: it fails
+  Time from;
+  std::optional<Time> to;
+  static void describe(Description<SlowCable>& d);
 };
 
 }  // namespace tw

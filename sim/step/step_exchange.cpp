@@ -131,7 +131,8 @@ void StepSimulation::update(int stage, int replica) {
   w.charged.dp += now - w.backward_end_s;
   w.activity[Activity::copy] += copies_s;
   w.activity[Activity::collective] += now - w.backward_end_s - copies_s;
-  const double optimizer_s = plan_.optimizer.device_s();
+  const double slow = plan_.slow.empty() ? 1 : plan_.slow[at(stage, replica)];
+  const double optimizer_s = plan_.optimizer.device_s() * slow;
   w.charged.optimizer += optimizer_s;
   w.activity += plan_.optimizer.busy;
   span(stage, replica, Span::Stream::device, now, now + optimizer_s, {true, 0, 0}, "optimizer");

@@ -99,6 +99,7 @@ void StepSimulation::compute(int stage, int replica, double now) {
     jitter = draw(noise_of(plan_.noise, interval, plan_.nodes_per_member / plan_.stages), stage, replica);
     jitter = std::max(jitter, now - end);  // an interval cannot become negative
   }
+  if (!plan_.slow.empty()) jitter += (end - now) * (plan_.slow[at(stage, replica)] - 1);
   // The host is ahead by what the launch queue holds at most.
   const double queue_s = c.launches > 0 ? kLaunchQueue * c.device_s() / c.launches : end - begin_s_ + 1;
   w.host_free_s = std::max(host_end + (host_end >= end ? jitter : 0), end - queue_s);

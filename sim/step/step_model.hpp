@@ -35,6 +35,7 @@ struct StepPlan {
   bool queued_hand_over = false;    // sends and receives of a stage are one queue (hand_over_queue.hpp)
   Schedule schedule = Schedule::one_f_one_b;
   HostNoise noise;
+  std::vector<double> slow;  // times that each worker needs for its work [stage * replicas + replica]; empty: 1
 };
 
 // `pass`: training, or the estimate of it.

@@ -149,7 +149,7 @@ void RunResult::describe(Outputs<RunResult>& d) {
   d.output("target_samples", &RunResult::target_samples, "samples",
            "samples at which the target is reached, before rounding to an evaluation");
   d.output("goodput", &RunResult::goodput, "1", "share of the run spent in steps that count");
-  d.output("slow_s", &RunResult::slow_s, "s", "lost to nodes that became slow");
+  d.output("slow_s", &RunResult::slow_s, "s", "lost to nodes and cables that became slow");
   d.output("checkpoints", &RunResult::checkpoints);
   d.output("failures", &RunResult::failures);
   d.output("data", &RunResult::data);

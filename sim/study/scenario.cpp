@@ -12,6 +12,7 @@
 #include "power/check_power.hpp"
 #include "power/network_rule.hpp"
 #include "run/benchmark.hpp"
+#include "run/slow_step.hpp"
 #include "step/schedule.hpp"
 #include "study/profiled_chip.hpp"
 #include "study/what_if_accelerator.hpp"
@@ -89,6 +90,17 @@ void check_run(Scenario& s, const ReadContext& at, const ReadContext& plan) {
     for (const int node : slow.nodes)
       if (node >= s.plan.nodes)
         here.at("nodes").fault(fmt::format("the job has no node {}", node), fmt::format("0 to {}", s.plan.nodes - 1));
+  }
+  for (size_t i = 0; i < run.slow_cables.size(); ++i) {
+    const SlowCable& slow = run.slow_cables[i];
+    const ReadContext here = at.at("slow_cables").at(i);
+    if (slow.to && slow.to->value() <= slow.from.value())
+      here.at("to").fault("it ends before it begins", fmt::format("after {}", to_text(slow.from)));
+    try {
+      (void)build_fabric(with_slow_cables(s.cluster, {slow}, {true}));
+    } catch (const InputError& e) {
+      here.at("cable").fault(e.faults().front().what, e.faults().front().allowed);
+    }
   }
 }
 

@@ -16,6 +16,7 @@
 #include "power/power_run.hpp"
 #include "power/rule_shares.hpp"
 #include "run/run_model.hpp"
+#include "run/slow_step.hpp"
 #include "step/shape_warnings.hpp"
 #include "study/fitting_plans.hpp"
 #include "study/power_study.hpp"
@@ -279,7 +280,9 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
     shared.let_neighbours_run(true);
   }
   metered.reset();
-  const RunModel model = build_run_model(in, *engine, network, options.level);
+  RunModel model = build_run_model(in, *engine, network, options.level);
+  if (!s.run.slow_nodes.empty() || !s.run.slow_cables.empty())
+    model.slow_pace = slow_pace(in, model, {placed.begin(), placed.begin() + s.plan.nodes});
   r.step_detail = step_detail(s, model, fabric, metered, stage);
   const std::vector<NetworkJob> jobs = network_jobs(s, fabric, placed, network, metered);
   if (!neighbours.empty())

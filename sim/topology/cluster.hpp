@@ -135,6 +135,8 @@ struct FabricType {
   int uplinks_per_spine = 0;
   Bandwidth core_bandwidth;         // zero: as uplink_bandwidth
   std::vector<int> dimensions;      // torus
+  std::vector<int> twists;          // torus: of the wrap-around of each dimension but the last, along the next one
+  int local_links = 1;              // dragonfly: parallel cables between two switches of a group
   int switches_per_group = 4;       // dragonfly; units are its groups
   int global_links_per_switch = 1;  // dragonfly
   Bandwidth global_bandwidth;       // zero: as uplink_bandwidth

@@ -166,6 +166,7 @@ TopologySummary topology_summary(const Fabric& f) {
     }
     if (!live(f, c) || c.kind == CableKind::nvlink) continue;
     const int low = f.vertices[static_cast<size_t>(c.a)].tier, high = f.vertices[static_cast<size_t>(c.b)].tier;
+    if (c.kind == CableKind::global) levels[low].up_Bps += 2 * c.capacity_Bps;  // out of the groups at both ends
     if (low == high) continue;
     levels[high].down_Bps += c.capacity_Bps;
     if (low > 0) levels[low].up_Bps += c.capacity_Bps;

@@ -17,7 +17,7 @@ struct LevelSummary {
   int switches = 0, failed = 0;
   int ports = 0, ports_used = 0;  // of all together
   int ports_free() const { return ports - ports_used; }
-  double down_Bps = 0, up_Bps = 0;  // of all live cables to the level below and above, one direction
+  double down_Bps = 0, up_Bps = 0;  // of all live cables to the level below and above (other groups), one direction
   // Bandwidth from below over bandwidth to above; nothing at the top.
   std::optional<double> oversubscription() const {
     return up_Bps > 0 ? std::optional<double>(down_Bps / up_Bps) : std::nullopt;

@@ -17,6 +17,10 @@ int no_levels(const FabricType&) {
 void describe_torus(Description<FabricType>& d) {
   d.optional("dimensions", &FabricType::dimensions, "nodes along each dimension of a torus, such as [16, 16, 16]",
              between(1, 100000));
+  d.optional("twists", &FabricType::twists,
+             "nodes by which the wrap-around of each dimension but the last is shifted along the next one, such as [2] of "
+             "a twisted torus [2, 4]",
+             between(0, 100000));
   d.optional("uplink_bandwidth", &FabricType::uplink_bandwidth, "");
 }
 
@@ -27,9 +31,12 @@ int nodes_in_torus(const FabricType& f) {
 }
 
 // Node (x, y, z) has router (x, y, z); all its adapters are plugged into it, and cables of uplink_bandwidth go to the
-// neighbours along each dimension, with wrap-around. A dimension of 2 has one cable, not two.
+// neighbours along each dimension, with wrap-around. A dimension of 2 has one cable, not two, unless it is twisted.
 void generate_torus(FabricBuilder& b) {
   const FabricType& f = b.cluster.fabric;
+  if (!f.twists.empty() && f.twists.size() >= f.dimensions.size())
+    return b.fault("/fabric/twists", fmt::format("{} twists of {} dimensions", f.twists.size(), f.dimensions.size()),
+                   "one less than dimensions at most: nothing comes after the last");
   if (f.dimensions.empty())
     return b.fault("/fabric/dimensions", "a torus needs its dimensions", "such as [16, 16, 16]");
   if (!(f.uplink_bandwidth.value() > 0))
@@ -42,14 +49,25 @@ void generate_torus(FabricBuilder& b) {
     routers.push_back(b.add_switch(fmt::format("router-{}", n), 1, -1, ports));
     for (int k = 0; k < b.cluster.node.nics; ++k) b.connect_nic(n, k, routers.back());
   }
+  const auto twist = [&](size_t i) { return i < f.twists.size() ? f.twists[i] % f.dimensions[i + 1] : 0; };
   int stride = 1;
-  for (const int d : f.dimensions) {
+  for (size_t i = 0; i < f.dimensions.size(); ++i) {
+    const int d = f.dimensions[i];
     for (int n = 0; n < b.fabric.node_count; ++n) {
       const int x = n / stride % d;
-      if (d == 1 || (d == 2 && x == 1)) continue;
-      const int next = n + ((x + 1) % d - x) * stride;
-      b.connect(routers[static_cast<size_t>(n)], routers[static_cast<size_t>(next)], CableKind::mesh,
-                f.uplink_bandwidth.value());
+      if ((d == 1 || (d == 2 && x == 1)) && (twist(i) == 0 || x + 1 < d)) continue;
+      int next = n + ((x + 1) % d - x) * stride;
+      // Over the end: along the next dimension by the twist, and over its end in turn.
+      int along = stride * d, by = x + 1 < d ? 0 : twist(i);
+      for (size_t j = i + 1; by > 0; ++j) {
+        const int size = f.dimensions[j], y = next / along % size;
+        next += ((y + by) % size - y) * along;
+        by = y + by < size ? 0 : twist(j);
+        along *= size;
+      }
+      if (next != n)
+        b.connect(routers[static_cast<size_t>(n)], routers[static_cast<size_t>(next)], CableKind::mesh,
+                  f.uplink_bandwidth.value());
     }
     stride *= d;
   }
@@ -78,8 +96,9 @@ void generate_dragonfly(FabricBuilder& b) {
         b.connect_nic(g * f.nodes_per_unit + n, k, switches[static_cast<size_t>(g * a + n * a / f.nodes_per_unit)]);
     for (int s = 0; s < a; ++s)
       for (int t = s + 1; t < a; ++t)
-        b.connect(switches[static_cast<size_t>(g * a + s)], switches[static_cast<size_t>(g * a + t)], CableKind::mesh,
-                  f.uplink_bandwidth.value());
+        for (int c = 0; c < f.local_links; ++c)
+          b.connect(switches[static_cast<size_t>(g * a + s)], switches[static_cast<size_t>(g * a + t)],
+                    CableKind::mesh, f.uplink_bandwidth.value());
   }
   if (groups == 1) return;
   // Each pair of groups gets the same number of cables; which switch carries one follows from its number in the group.
@@ -97,6 +116,8 @@ void describe_dragonfly(Description<FabricType>& d) {
   describe_units(d);
   d.optional("uplink_bandwidth", &FabricType::uplink_bandwidth, "");
   d.optional("switches_per_group", &FabricType::switches_per_group, "switches of a dragonfly group (a unit)",
+             between(1, 4096));
+  d.optional("local_links", &FabricType::local_links, "parallel cables between two switches of a dragonfly group",
              between(1, 4096));
   d.optional("global_links_per_switch", &FabricType::global_links_per_switch,
              "cables of a dragonfly switch to other groups", between(0, 4096));

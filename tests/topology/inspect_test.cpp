@@ -182,3 +182,45 @@ TEST_CASE("drawings name every vertex once") {
     CHECK_THAT(svg, Catch::EndsWith("</svg>\n") && !Catch::Contains("=\"nan") && !Catch::Contains("=\"inf"));
   }
 }
+
+TEST_CASE("dragonfly: parallel cables inside a group, and what goes down over what goes up") {
+  Cluster c = reference_cluster();
+  c.fabric.kind = "dragonfly";
+  c.fabric.units = 5;
+  c.fabric.nodes_per_unit = 4;
+  c.fabric.switches_per_group = 4;
+  c.fabric.global_links_per_switch = 2;
+  c.fabric.local_links = 3;
+  const TopologySummary s = topology_summary(build_fabric(c));
+  CHECK(s.cables == 20 * 8 + 5 * 6 * 3 + 5 * 8 / 2);
+  // A switch has a node of 8 x 25 GB/s below it and two cables of 50 GB/s to other groups.
+  REQUIRE(s.levels.size() == 1);
+  CHECK(*s.levels.front().oversubscription() == Approx(2).epsilon(1e-12));
+  // Between two groups: two cables for all of their nodes.
+  c.fabric.units = 2;
+  c.fabric.global_links_per_switch = 1;
+  CHECK(topology_summary(build_fabric(c)).bisection_Bps == Approx(4 * 50e9).epsilon(1e-9));
+}
+
+TEST_CASE("a twisted torus: every router has its cables, and ways are shorter by the twist") {
+  Cluster plain = torus({4, 8}), twisted = plain;
+  twisted.fabric.twists = {4};
+  const Fabric f = build_fabric(twisted);
+  CHECK(topology_summary(f).cables == topology_summary(build_fabric(plain)).cables);
+  std::vector<int> degree(f.vertices.size(), 0);
+  for (const Cable& cable : f.cables)
+    if (cable.kind == CableKind::mesh) ++degree[static_cast<size_t>(cable.a)], ++degree[static_cast<size_t>(cable.b)];
+  for (size_t v = 0; v < f.vertices.size(); ++v)
+    if (f.vertices[v].kind == VertexKind::network_switch) CHECK(degree[v] == 4);
+  // k x 2k: 2 + 4 hops without, and by the twist of half of the long side 4 with (Camara et al. 2010: the twisted torus
+  // has the shorter diameter); bisection is that of the long side.
+  CHECK(topology_summary(build_fabric(plain)).diameter == 2 + 6);
+  CHECK(topology_summary(f).diameter == 2 + 4);
+  CHECK(topology_summary(f).bisection_Bps >= topology_summary(build_fabric(plain)).bisection_Bps);
+  // In three dimensions what runs over the end of the next one is twisted again.
+  Cluster three = torus({2, 2, 4});
+  three.fabric.twists = {1, 2};
+  CHECK(topology_summary(build_fabric(three)).nodes == 16);
+  twisted.fabric.twists = {4, 1};
+  CHECK_THROWS_WITH(build_fabric(twisted), Catch::Contains("2 twists of 2 dimensions"));
+}

@@ -69,16 +69,16 @@ constexpr int kMostMessageRanks = 256;
 ExitCode simulate(const CollectiveArguments& a, const Fabric& fabric, const network::CollectiveOptions& options,
                   const std::vector<network::Rank>& ranks, std::vector<network::CollectiveCost>& costs,
                   Console& console) {
-  const auto answers = in_children(
-      costs.size(),
-      [&](size_t i) {
-        const network::CollectiveCost& c = costs[i];
-        const double time_s = a.level == 2
-                                  ? network::load_level_s(fabric, c)
-                                  : network::message_level_s(fabric, c.operation, ranks, c.bytes, chosen(options, c));
-        return fmt::format("{:.17g}", time_s);
-      },
-      {workers(0), kDeadline_s, {}, {}});
+  const auto answers = in_children(costs.size(),
+                                   [&](size_t i) {
+                                     const network::CollectiveCost& c = costs[i];
+                                     const double time_s = a.level == 2
+                                                               ? network::load_level_s(fabric, c)
+                                                               : network::message_level_s(fabric, c.operation, ranks,
+                                                                                          c.bytes, chosen(options, c));
+                                     return fmt::format("{:.17g}", time_s);
+                                   },
+                                   {workers(0), kDeadline_s, {}, {}});
   ExitCode code = ExitCode::done;
   for (size_t i = 0; i < answers.size(); ++i) {
     if (answers[i].error.empty()) {

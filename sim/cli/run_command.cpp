@@ -113,8 +113,8 @@ void write_telemetry_of(const Console& console, const RunArguments& a, const std
     kept.push_back(
         {integrate_power(s.cluster, r.timeline, r.power_options), telemetry_switches(fabric, r.power.switches)});
     runs.push_back({r.scenario, r.seed, &s.cluster, &r.timeline, &kept.back().power, r.power.network_rule,
-                    kept.back().switches, s.run.mlperf_v4_0.meter_before.value(),
-                    s.run.mlperf_v4_0.meter_after.value(), &r.grid.step});
+                    kept.back().switches, s.run.mlperf_v4_0.meter_before.value(), s.run.mlperf_v4_0.meter_after.value(),
+                    &r.grid.step});
   }
   constexpr double many = 1e7;
   if (const double readings = telemetry_readings(runs, a.telemetry_interval_s); readings > many)
@@ -226,8 +226,8 @@ Command run_command() {
        option("--runs", "N",
               "seeded repetitions; distributions are taken over them (default: as the scenario says, else 1)", &a->runs,
               between(1, 1e6)),
-       option("--level", "N", "1: one rank a class (default); 2: every node; 3: every message, up to 256 GPUs", &a->level,
-              between(1, 3)),
+       option("--level", "N", "1: one rank a class (default); 2: every node; 3: every message, up to 256 GPUs",
+              &a->level, between(1, 3)),
        jobs("scenarios, or runs of one scenario, simulated", &a->jobs),
        output_file("--telemetry",
                    "write readings of every node, bus, rectifier and switch: SQLite, or CSV by the ending .csv",

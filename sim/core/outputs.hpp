@@ -46,8 +46,8 @@ enum class OutputShape { value, object, list, map };
 // A C++ type as an output: one table of functions for each type, whatever structs hold it.
 struct OutputOps {
   OutputShape shape;
-  const ObjectOutputs* (*object)();                   // of a struct or of a list's elements, else null
-  const void* (*struct_of)(const void* value);        // the struct itself; null where an optional one is absent
+  const ObjectOutputs* (*object)();             // of a struct or of a list's elements, else null
+  const void* (*struct_of)(const void* value);  // the struct itself; null where an optional one is absent
   // For readers, with null for what is no number; exact: for unpack(), nothing is lost.
   void (*write)(const void* value, OutputJson& out, bool exact);
   void (*unpack)(void* value, const OutputJson& in);

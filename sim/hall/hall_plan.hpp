@@ -38,7 +38,7 @@ struct LinkPoint {
 struct CapPoint {
   double cap_w = 0;  // 0: the board's own limit
   double slowdown = 1;
-  double node_w = 0;             // DC, mean over the run
+  double node_w = 0;               // DC, mean over the run
   std::vector<LinkPoint> links{};  // rising squeeze, first 1; empty: what others do on its links is nothing to it
 };
 

@@ -64,7 +64,8 @@ bool alike(const Job& a, const Job& b) {
          a.start_up_s == b.start_up_s && a.start_up_w == b.start_up_w;
 }
 
-// `no_power`: of each sort one that went beyond the budget in this pass of the queue; what starts in between frees none.
+// `no_power`: of each sort one that went beyond the budget in this pass of the queue; what starts in between frees
+// none.
 const char* obstacle(const HallState& s, int j, std::vector<int>& nodes, std::vector<int>& no_power) {
   const Job& job = s.job(j);
   const NodePool& pool = s.pools[at(job.cluster)];

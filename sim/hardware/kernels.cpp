@@ -88,8 +88,8 @@ double attention_rate(const Accelerator& a, const AttentionShape& shape, bool ba
   // A long-and-thin shape fills the device as its geometric mean does.
   const double tokens = std::sqrt(shape.query_tokens * shape.key_tokens);
   return efficiency_factor(a, "attention") *
-         std::exp(interpolate(samples,
-                              {std::log(shape.heads * shape.batch), std::log(tokens), std::log(shape.head_dim)}));
+         std::exp(
+             interpolate(samples, {std::log(shape.heads * shape.batch), std::log(tokens), std::log(shape.head_dim)}));
 }
 
 // Dropout draws a random number for each score, which costs the same whatever the head's size: these shares of the

@@ -108,8 +108,8 @@ std::string read_event(std::string_view text, MllogEvent& event) {
   return "";
 }
 
-// Node files are thousands of lines of one form; those are read without a JSON tree. Where the object ends; 0: read it as
-// JSON.
+// Node files are thousands of lines of one form; those are read without a JSON tree. Where the object ends; 0: read it
+// as JSON.
 size_t read_reading(std::string_view text, MllogEvent& event) {
   constexpr std::string_view a = R"({"namespace": "", "time_ms": )";
   constexpr std::string_view b = R"(, "event_type": "POINT_IN_TIME", "key": "power_reading", "value": )";

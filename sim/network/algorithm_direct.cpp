@@ -17,8 +17,7 @@ std::string refusal(const Group&, Operation op) {
 }
 
 FlowPlan plan(const Group& g, Operation op) {
-  if (op == Operation::all_to_all && g.count() > 1 && g.even_size() > 1 &&
-      rails_apart(g.fabric, g.ranks.front().node))
+  if (op == Operation::all_to_all && g.count() > 1 && g.even_size() > 1 && rails_apart(g.fabric, g.ranks.front().node))
     return kHierarchical.plan(g, op);
   Stage all;
   all.network = g.count() > 1 ? 1 : 0;

@@ -76,9 +76,9 @@ class Collectives::Memory {
     bool operator()(const Groups& a, const Groups& b) const {
       if (a.size() != b.size()) return a.size() < b.size();
       return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
-        return std::lexicographical_compare(
-            x.begin(), x.end(), y.begin(), y.end(),
-            [](const Rank& p, const Rank& q) { return std::tie(p.node, p.gpu) < std::tie(q.node, q.gpu); });
+        return std::lexicographical_compare(x.begin(), x.end(), y.begin(), y.end(), [](const Rank& p, const Rank& q) {
+          return std::tie(p.node, p.gpu) < std::tie(q.node, q.gpu);
+        });
       });
     }
   };

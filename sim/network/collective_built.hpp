@@ -19,11 +19,11 @@ struct Collectives::Built {
   double hops = 0;                 // cables of a message between domains: mean, of single messages the longest way
   double reduced = 0;              // ranks of a domain whose switches reduce
   int domains = 1;
-  double domain_ranks = 1;  // of the largest
+  double domain_ranks = 1;              // of the largest
   double adapters = 1, domain_Bps = 0;  // that a domain sends through
-  double bus_factor = 1;    // bytes that the library takes a bus to carry for each of the buffer
-  // Of a chain or tree that passes pieces on: channels, ways (up and down), hops of each by kind, and seconds for a byte
-  // at all of them.
+  double bus_factor = 1;                // bytes that the library takes a bus to carry for each of the buffer
+  // Of a chain or tree that passes pieces on: channels, ways (up and down), hops of each by kind, and seconds for a
+  // byte at all of them.
   double channels = 1, relays = 0, hops_nvlink = 0, hops_network = 0;
   double passed_network = 0, passed_nvlink = 0;
 };

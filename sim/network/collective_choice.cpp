@@ -120,8 +120,7 @@ CollectiveCost Collectives::finished(double bytes, const Built& built, const Con
 CollectiveCost Collectives::chosen(Operation op, double bytes, const std::vector<Built>& built,
                                    CollectiveCost best) const {
   std::vector<Considered> all;
-  if (best.inside_domain)
-    all.push_back({best.algorithm, Protocol::automatic, best.time_s, best.time_s, "", ""});
+  if (best.inside_domain) all.push_back({best.algorithm, Protocol::automatic, best.time_s, best.time_s, "", ""});
   const Built* taken = nullptr;
   size_t least = 0;
   for (const Built& b : built) {

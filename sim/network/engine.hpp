@@ -44,8 +44,8 @@ class Engine {
 // module cannot be opened.
 std::unique_ptr<Engine> open_engine(const std::vector<Link>& links, const std::vector<LoadClass>& classes);
 
-// The same max-min sharing on a calendar of our own: transfers that meet nobody cost an event, and any number of engines
-// may live in a process. Its times are those of open_engine() to 1e-9 (tests/network/fluid_engine_test.cpp).
+// The same max-min sharing on a calendar of our own: transfers that meet nobody cost an event, and any number of
+// engines may live in a process. Its times are those of open_engine() to 1e-9 (tests/network/fluid_engine_test.cpp).
 std::unique_ptr<Engine> fluid_engine(const std::vector<Link>& links, const std::vector<LoadClass>& classes);
 
 }  // namespace tw::network

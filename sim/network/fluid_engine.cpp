@@ -159,7 +159,8 @@ class FluidEngine final : public Engine {
       std::vector<size_t> bound, rest;
       for (const size_t f : open) {
         bool tight = alone_rate(f) <= edge;
-        for (const MergedUse& use : uses_[flows_[f].load_class]) tight = tight || (full(use) && fair(link(use)) <= edge);
+        for (const MergedUse& use : uses_[flows_[f].load_class])
+          tight = tight || (full(use) && fair(link(use)) <= edge);
         (tight ? bound : rest).push_back(f);
       }
       for (const size_t f : bound) {
@@ -186,7 +187,7 @@ class FluidEngine final : public Engine {
        [this, key] { leave(static_cast<size_t>(key >> 32U), static_cast<unsigned>(key & 0xffffffffU)); });
   }
 
-  MergedNetwork net_;  // its capacities, then those of each class alone
+  MergedNetwork net_;                         // its capacities, then those of each class alone
   std::vector<std::vector<MergedUse>> uses_;  // [class]
   std::vector<SharedLink> links_;
   Calendar calendar_;

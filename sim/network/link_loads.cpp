@@ -98,7 +98,9 @@ int LinkLoads::on_rail_of(const Group& group, int from, int to) {
     const Group::Adapters own = group.adapters(rank);
     return own.empty() ? -1 : fabric_.nic_switch(group.ranks[static_cast<size_t>(rank)].node, own[0]);
   };
-  const auto reaches = [&](int rank) { return at(rank) >= 0 && at(to) >= 0 && router_.distance(at(rank), at(to)) >= 0; };
+  const auto reaches = [&](int rank) {
+    return at(rank) >= 0 && at(to) >= 0 && router_.distance(at(rank), at(to)) >= 0;
+  };
   if (reaches(from)) return from;
   const std::vector<int>& mates = group.domains[static_cast<size_t>(group.domain_of(from))];
   const auto found = std::find_if(mates.begin(), mates.end(), reaches);

@@ -16,15 +16,17 @@ struct NvlinkCost {
   double in_switch = 1;  // to and from an NVLink switch that reduces or multicasts
 };
 
-// Do adapters of a node lead into networks that do not meet (rails without spines, planes)? What goes between two of them
-// changes its rail over NVLink first.
+// Do adapters of a node lead into networks that do not meet (rails without spines, planes)? What goes between two of
+// them changes its rail over NVLink first.
 bool rails_apart(const Fabric& fabric, int node);
 
 class LinkLoads {
  public:
   // `narrowest`: of links that always carry in the same proportion (TreeLevels) take() names one.
   LinkLoads(const Fabric& fabric, Router& router, bool narrowest = false)
-      : fabric_(fabric), router_(router), narrowest_(narrowest && router.tree() != nullptr && router.policy == RoutingPolicy::adaptive) {
+      : fabric_(fabric),
+        router_(router),
+        narrowest_(narrowest && router.tree() != nullptr && router.policy == RoutingPolicy::adaptive) {
     load_.assign(static_cast<size_t>(fabric.link_count()), 0);
     apart_ = rails_apart(fabric, 0);
   }

@@ -77,8 +77,7 @@ class Programmer {
       Played& now = stages[s];
       std::vector<int> round(now.transfers.size());
       for (int r = 0; r < now.rounds; ++r) {
-        for (size_t i = 0; i < round.size(); ++i)
-          round[i] = message(now.transfers[i], bytes / now.rounds);
+        for (size_t i = 0; i < round.size(); ++i) round[i] = message(now.transfers[i], bytes / now.rounds);
         for (size_t i = 0; i < round.size(); ++i) {
           const Transfer& t = now.transfers[i];
           if (now.relays || r > 0)  // what is passed on has arrived

@@ -26,8 +26,8 @@ void check_interval(double interval_s) {
 // Beyond this a file of readings helps nobody.
 constexpr double kMostReadings = 1e9;
 
-// What steps draw beyond their mean. Over whole steps that is nothing, so a moment's sum says all: energies of the report
-// stay what they are.
+// What steps draw beyond their mean. Over whole steps that is nothing, so a moment's sum says all: energies of the
+// report stay what they are.
 class InsideSteps {
  public:
   explicit InsideSteps(const TelemetryRun& run) : run_(run) {
@@ -45,8 +45,8 @@ class InsideSteps {
   double more_j(size_t group, double time_s) const {
     if (place_.empty()) return 0;
     const std::vector<Phase>& phases = run_.timeline->groups[group].phases;
-    const auto next = std::upper_bound(phases.begin(), phases.end(), time_s,
-                                       [](double t, const Phase& p) { return t < p.begin_s; });
+    const auto next =
+        std::upper_bound(phases.begin(), phases.end(), time_s, [](double t, const Phase& p) { return t < p.begin_s; });
     if (next == phases.begin()) return 0;
     const Phase& phase = *std::prev(next);
     if (phase.kind != PhaseKind::train || phase.steps <= 0 || time_s >= phase.end_s) return 0;

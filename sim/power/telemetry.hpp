@@ -66,8 +66,8 @@ void write_telemetry_sqlite(const std::string& path, const std::vector<Telemetry
 double telemetry_readings(const std::vector<TelemetryRun>& runs, double interval_s);
 
 // By the ending of the name: .csv, one long table scenario,time_s,seconds,kind,id,input_w,output_w (kind node, bus,
-// rectifier or switch; input_w blank where there is no conversion), else SQLite. Readings are written as they are made. InputError where there would be
-// more than a billion.
+// rectifier or switch; input_w blank where there is no conversion), else SQLite. Readings are written as they are made.
+// InputError where there would be more than a billion.
 void write_telemetry(const std::string& path, const std::vector<TelemetryRun>& runs, double interval_s);
 
 }  // namespace tw

@@ -97,8 +97,7 @@ void Lanes::set_pace(double time_s) {
 double Lanes::slow_pace(bool held, double time_s) const {
   std::vector<double> nodes(nodes_, 1);
   for (const Lane& lane : lanes_)
-    for (const int node : lane.nodes)
-      nodes[static_cast<size_t>(node)] = held ? lane.active.stretch : lane.free_stretch;
+    for (const int node : lane.nodes) nodes[static_cast<size_t>(node)] = held ? lane.active.stretch : lane.free_stretch;
   std::vector<bool> cables;
   for (const SlowCable& c : run_.slow_cables)
     cables.push_back(c.from.value() <= time_s && (!c.to || time_s < c.to->value()));

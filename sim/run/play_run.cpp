@@ -56,7 +56,8 @@ class Player {
         source_(model, engine, series),
         busy_(mean_activity(model.quiet)),
         failures_(job_failure_rates(in), series.seed),
-        clock_(in, model, series.seed, -in.step.software->phases.init.value() - kIdleAround_s, [this] { return beside_w(); }) {
+        clock_(in, model, series.seed, -in.step.software->phases.init.value() - kIdleAround_s,
+               [this] { return beside_w(); }) {
     out_.power.seed = series.seed;
     out_.target_samples = target_samples(in, series);
     const Horizon horizon = horizon_of(in, model, out_.target_samples);

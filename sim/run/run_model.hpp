@@ -74,8 +74,8 @@ struct RunModel {
   int level = 1;            // 3: its exchanges are sent as messages
   std::vector<Span> spans;  // of the quiet step
   InputTime input;          // to read one batch
-  // Time of a step over that of the quiet one, while nodes of the job (by number) need this many times as long for their
-  // work, and some of the run's slow cables are. Nothing: the slowest node's.
+  // Time of a step over that of the quiet one, while nodes of the job (by number) need this many times as long for
+  // their work, and some of the run's slow cables are. Nothing: the slowest node's.
   std::function<double(const std::vector<double>& nodes, const std::vector<bool>& cables)> slow_pace;
 };
 

@@ -22,7 +22,8 @@ void SlowNode::describe(Description<SlowNode>& d) {
 
 void SlowCable::describe(Description<SlowCable>& d) {
   d.object("slow_cable", "A cable of the training network that is slower, or fails, for some time of the run.");
-  d.required("cable", &SlowCable::cable, "as in /cluster/fabric/cable_changes: \"node-3 nic 0\", \"leaf-0-A - spine-2\"");
+  d.required("cable", &SlowCable::cable,
+             "as in /cluster/fabric/cable_changes: \"node-3 nic 0\", \"leaf-0-A - spine-2\"");
   d.optional("bandwidth", &SlowCable::bandwidth, "meanwhile, one direction; absent: it fails", above(0));
   d.optional("from", &SlowCable::from, "time from run_start");
   d.optional("to", &SlowCable::to, "time from run_start; absent: to the end");

@@ -78,8 +78,8 @@ class SlowSteps {
 }  // namespace
 
 std::function<double(const std::vector<double>&, const std::vector<bool>&)> slow_pace(const RunInputs& in,
-                                                                                     const RunModel& model,
-                                                                                     const std::vector<int>& nodes) {
+                                                                                      const RunModel& model,
+                                                                                      const std::vector<int>& nodes) {
   const auto steps = std::make_shared<SlowSteps>(in, model, nodes);
   return [steps](const std::vector<double>& by_node, const std::vector<bool>& cables) {
     return steps->pace(by_node, cables);

@@ -8,8 +8,8 @@ namespace {
 constexpr size_t kNoisyPipelineSteps = 8;  // simulated with noise; later steps draw one of them
 constexpr size_t kReplayedSteps = 4096;    // of long runs of single stages, the same
 constexpr uint64_t kExactDraws = 400000;
-constexpr size_t kFewestSteps = 2;         // of jobs whose steps are long to simulate
-constexpr double kExactEvents = 1e6;       // of all replicas: about a second
+constexpr size_t kFewestSteps = 2;    // of jobs whose steps are long to simulate
+constexpr double kExactEvents = 1e6;  // of all replicas: about a second
 
 // Visits of a step, and the exchanges inside them that the engine plays.
 double events_of(const RunModel& model) {

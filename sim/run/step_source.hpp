@@ -24,8 +24,8 @@ class StepSource {
   network::Engine& engine_;
   SeriesRun series_;
   NoisePools own_;
-  uint64_t exact_steps_ = 0;      // replayed meeting by meeting
-  std::vector<double> replayed_;  // the first of them, which later steps draw from
+  uint64_t exact_steps_ = 0;         // replayed meeting by meeting
+  std::vector<double> replayed_;     // the first of them, which later steps draw from
   std::vector<MemberNoise> noises_;  // of the intervals of a step, each with a meeting at its end
 };
 

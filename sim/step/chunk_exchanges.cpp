@@ -125,8 +125,8 @@ std::vector<VisitExchange> visit_exchanges(const std::vector<Task>& tasks, const
     const auto links = shared.find(tasks[i].load);
     const double length_s = alone.done_s[i] - alone.begin_s[i];
     if (links == shared.end() || !(tasks[i].bytes > 0) || !(length_s > 0)) continue;
-    VisitExchange x{tasks[i].load, tasks[i].bytes, alone.begin_s[i], 0, 0,
-                    std::max(0.0, alone.end_s - alone.done_s[i])};
+    VisitExchange x{
+        tasks[i].load, tasks[i].bytes, alone.begin_s[i], 0, 0, std::max(0.0, alone.end_s - alone.done_s[i])};
     x.alone_s = std::min(length_s, x.bytes * links->second);
     if (const int j = needed_by[i]; j >= 0) {  // when it could have begun without the exchange
       double ready_s = before_s[i];

@@ -257,9 +257,10 @@ TaskCost ChunkProgram::last(const ChunkShape& shape, bool inputs, std::vector<Bu
     buckets.push_back({1, bytes, 1});
     waiting = 0;
   };
-  const double full = s.streams.gradients_beside_backward
-                          ? std::max(s.streams.bucket.value(), s.streams.bucket_per_rank.value() * in_.plan->dp * in_.plan->cp)
-                          : shape.gradients.total();
+  const double full =
+      s.streams.gradients_beside_backward
+          ? std::max(s.streams.bucket.value(), s.streams.bucket_per_rank.value() * in_.plan->dp * in_.plan->cp)
+          : shape.gradients.total();
   const auto grow = [&](double bytes) {
     waiting += bytes;
     if (waiting >= full) send();

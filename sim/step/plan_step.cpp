@@ -96,8 +96,8 @@ StepPlan plan_step(const StepInputs& in, const StepNetwork& net, const Slowdown&
   s.hand_over_bytes = 2 * local_tokens(*in.training, plan) * hidden / plan.tp;
   if (plan.sharding == Sharding::none || software.streams.tensors_have_owners)  // all-reduced in buckets
     s.bucket_copy_s_per_byte = 0.5 * software.kernels.gradient_copy_passes /
-                               (in.cluster->node.accelerator.copy_bandwidth.value() * software.kernels.memory_efficiency *
-                                in.cluster->hosts.device_speed);
+                               (in.cluster->node.accelerator.copy_bandwidth.value() *
+                                software.kernels.memory_efficiency * in.cluster->hosts.device_speed);
   // Updated BF16 weights come back from the shards: beside the next forward (chunk_costs), or at once. ZeRO-3 gathers
   // them in the passes.
   const bool gathers =

@@ -30,9 +30,9 @@ double kernel_time_s(const Operation& o, const Accelerator& a, const Software& s
   switch (o.kind) {
     case OperationKind::gemm: {
       const double split = is_scaled(o.precision) && o.backward ? software.kernels.fp8_backward_slowdown : 1;
-      const double product_s =
-          o.groups > 1 ? grouped_gemm_time_s(a, o.precision, o.groups, o.m, o.n, o.k, o.weight_gradient)
-                       : split * gemm_time_s(a, o.precision, o.m, o.n, o.k);
+      const double product_s = o.groups > 1
+                                   ? grouped_gemm_time_s(a, o.precision, o.groups, o.m, o.n, o.k, o.weight_gradient)
+                                   : split * gemm_time_s(a, o.precision, o.m, o.n, o.k);
       if (!o.weight_gradient || !software.kernels.gradient_accumulation_fusion) return slowdown * product_s;
       constexpr double kWritten = 2;  // bytes, in BF16; the gradient is read and written instead
       const double bytes = (2 * software.memory.gradient_bytes_per_parameter - kWritten) * o.groups * o.m * o.n;

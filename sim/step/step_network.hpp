@@ -25,29 +25,29 @@ inline constexpr int gradient_buckets = 8;
 struct StepNetwork {
   std::vector<network::Link> links;
   std::vector<network::LoadClass> classes;
-  std::vector<int> link_ids;  // of the fabric, for each link
+  std::vector<int> link_ids;               // of the fabric, for each link
   std::vector<network::ClassParts> parts;  // [class]: what level 3 sends, message by message; else empty
-  std::vector<int> others;    // classes of other users of the fabric, in the order they were given
+  std::vector<int> others;                 // classes of other users of the fabric, in the order they were given
   // Class of the hand-over from stage s to its neighbour, per replica; -1 where there is none.
   std::vector<std::vector<int>> forward_hand_over, backward_hand_over;  // [stage][replica]
   std::vector<int> gradient_exchange;                                   // [stage]; -1 when dp x cp = 1
   // [stage]: hybrid groups inside an NVLink domain, where an exchange takes its own time before its pieces travel.
   std::vector<bool> inside_first;
-  std::vector<int> weight_gather;                                       // [stage]; sharded optimizers only
-  std::vector<int> expert_exchange, expert_gather;                      // the same of the experts' gradients
+  std::vector<int> weight_gather;                   // [stage]; sharded optimizers only
+  std::vector<int> expert_exchange, expert_gather;  // the same of the experts' gradients
   // An exchange inside visits that may meet others on links of the fabric: its class, and how many workers start it
   // together: the last one that comes starts it for all.
   struct InVisits {
-    std::vector<int> classes;      // [stage * replicas + replica]
+    std::vector<int> classes;        // [stage * replicas + replica]
     std::vector<double> s_per_byte;  // of each class alone
     int together = 1;
   };
   std::map<Exchange, InVisits> in_visits;
   SharedExchanges shared;  // the same as the costs of visits need it
-  // Of cables that always carry in the same proportion `links` holds the narrowest: fills in the loads of the others, by
-  // link of the fabric. Empty where it holds all.
+  // Of cables that always carry in the same proportion `links` holds the narrowest: fills in the loads of the others,
+  // by link of the fabric. Empty where it holds all.
   std::function<void(std::vector<double>&)> other_links;
-  double sample_exchange_s = 0;                                         // all-to-all of a profiled workload's samples
+  double sample_exchange_s = 0;  // all-to-all of a profiled workload's samples
   ExchangeTime exchange;
 };
 

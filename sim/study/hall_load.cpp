@@ -230,8 +230,7 @@ class Loader {
     if (!mine.empty()) return;
     // Others on the uplinks of its units, where these do not carry all that adapters send.
     const int within = in_.placement == hall::Placing::spread ? 1 : place.cluster.fabric.nodes_per_unit;
-    if (uplink_nodes(place.cluster) < hall::kNever && rated.scenario.plan.nodes > within)
-      kind.squeeze = {1, 2, 4, 8};
+    if (uplink_nodes(place.cluster) < hall::kNever && rated.scenario.plan.nodes > within) kind.squeeze = {1, 2, 4, 8};
     // A lower limit in the file would count as what the board is made for, and move what is transferred to it.
     for (const double cap_w : kind.cap_w) {
       LoadedScenario capped = rated;

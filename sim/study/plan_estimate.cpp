@@ -99,9 +99,8 @@ StepEstimate PlanEstimator::operator()(const StepInputs& in) {
     };
     for (network::LoadClass& c : net_->classes)
       if (!c.uses.empty())
-        c.uses = {*std::max_element(c.uses.begin(), c.uses.end(), [&](const auto& a, const auto& b) {
-          return slowness(a) < slowness(b);
-        })};
+        c.uses = {*std::max_element(c.uses.begin(), c.uses.end(),
+                                    [&](const auto& a, const auto& b) { return slowness(a) < slowness(b); })};
   }
   const NodeType& node = in.cluster->node;
   const Shape burst = shape_of(plan_step(in, *net_, {}, Pass::estimate), *net_);

@@ -52,9 +52,8 @@ void estimate(const Scenario& s, const PlanSearchOptions& o, Candidates list, bo
   const Fabric fabric = build_fabric(s.cluster);
   // Plans on the same links, one after the other, stay together.
   const auto links = [](const Plan& p) { return std::tie(p.nodes, p.tp, p.pp, p.cp, p.ep, p.vp, p.sharding); };
-  std::stable_sort(list.begin(), list.end(), [&](const PlanCandidate* a, const PlanCandidate* b) {
-    return links(a->plan) < links(b->plan);
-  });
+  std::stable_sort(list.begin(), list.end(),
+                   [&](const PlanCandidate* a, const PlanCandidate* b) { return links(a->plan) < links(b->plan); });
   constexpr size_t most = 64;
   std::vector<size_t> parts{0};
   for (size_t i = 1; i < list.size(); ++i)

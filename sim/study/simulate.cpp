@@ -88,9 +88,10 @@ constexpr int kMostMessageGpus = 256;
 void check_level(const Scenario& s, int level) {
   if (level != 3) return;
   if (const int gpus = s.plan.nodes * s.cluster.node.gpus; gpus > kMostMessageGpus)
-    throw DoesNotFit(fmt::format("{}: level 3 sends every message: at most {} GPUs, not {}; --level 2 treats each "
-                                 "exchange as one load",
-                                 s.name, kMostMessageGpus, gpus));
+    throw DoesNotFit(
+        fmt::format("{}: level 3 sends every message: at most {} GPUs, not {}; --level 2 treats each "
+                    "exchange as one load",
+                    s.name, kMostMessageGpus, gpus));
   if (!s.network)
     throw DoesNotFit(fmt::format("{}: level 3 is for networks, not for profiled workloads; --level 1", s.name));
 }
@@ -267,7 +268,7 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
                                            neighbour_loads(others, fabric), options.level == 3);
   const std::vector<network::Neighbour> neighbours = neighbours_of(others, network);
   // With neighbours on its links, and so always something to share, a job runs on SimGrid.
-  const auto links = options.level == 3    ? message_engine(network, in.step, fabric)
+  const auto links = options.level == 3   ? message_engine(network, in.step, fabric)
                      : neighbours.empty() ? network::fluid_engine(network.links, network.classes)
                                           : network::open_engine(network.links, network.classes);
   network::MeteredEngine metered(*links, network.classes.size());

@@ -108,9 +108,8 @@ StepDetail step_detail(const Scenario& s, const RunModel& model, const Fabric& f
   d.tiers = tier_loads(s, model, fabric, meter);
   if (!s.network) return d;
   const auto work = memory_work(s.plan);
-  const StageCurves curves =
-      memory_curves(*s.network, *s.training, s.plan, s.software, layers_of_chunks(*s.network, s.plan),
-                    work[static_cast<size_t>(stage)]);
+  const StageCurves curves = memory_curves(*s.network, *s.training, s.plan, s.software,
+                                           layers_of_chunks(*s.network, s.plan), work[static_cast<size_t>(stage)]);
   d.memory = step_memory(curves, model.spans, stage, model.quiet.time_s);
   d.kernels = step_kernels(run_inputs(s).step, model.slowdown);
   return d;

@@ -54,13 +54,13 @@ class Fabric {
   FabricType type;  // as described
   NvlinkDomain nvlink;
   PcieTree pcie;
-  std::vector<int> pcie_above;            // [switch] -> switch, -1: the root
-  std::vector<int> gpu_place, nic_place;  // -> switch; empty without a tree
+  std::vector<int> pcie_above;                // [switch] -> switch, -1: the root
+  std::vector<int> gpu_place, nic_place;      // -> switch; empty without a tree
   std::vector<std::vector<int>> nics_beside;  // [gpu] -> adapters that serve it
 
   int cable_links() const { return 2 * static_cast<int>(cables.size()); }
   int host_links() const { return cable_links() + 2 * node_count * gpus; }  // first of the PCIe links
-  int pcie_links() const { return host_links() + 2 * node_count * gpus; }  // first of those that devices share
+  int pcie_links() const { return host_links() + 2 * node_count * gpus; }   // first of those that devices share
   int pcie_links_of_node() const {
     return pcie.switches.empty() ? 0 : 2 * (static_cast<int>(pcie.switches.size()) + pcie.sockets());
   }

@@ -17,10 +17,11 @@ int no_levels(const FabricType&) {
 void describe_torus(Description<FabricType>& d) {
   d.optional("dimensions", &FabricType::dimensions, "nodes along each dimension of a torus, such as [16, 16, 16]",
              between(1, 100000));
-  d.optional("twists", &FabricType::twists,
-             "nodes by which the wrap-around of each dimension but the last is shifted along the next one, such as [2] of "
-             "a twisted torus [2, 4]",
-             between(0, 100000));
+  d.optional(
+      "twists", &FabricType::twists,
+      "nodes by which the wrap-around of each dimension but the last is shifted along the next one, such as [2] of "
+      "a twisted torus [2, 4]",
+      between(0, 100000));
   d.optional("uplink_bandwidth", &FabricType::uplink_bandwidth, "");
 }
 
@@ -97,8 +98,8 @@ void generate_dragonfly(FabricBuilder& b) {
     for (int s = 0; s < a; ++s)
       for (int t = s + 1; t < a; ++t)
         for (int c = 0; c < f.local_links; ++c)
-          b.connect(switches[static_cast<size_t>(g * a + s)], switches[static_cast<size_t>(g * a + t)],
-                    CableKind::mesh, f.uplink_bandwidth.value());
+          b.connect(switches[static_cast<size_t>(g * a + s)], switches[static_cast<size_t>(g * a + t)], CableKind::mesh,
+                    f.uplink_bandwidth.value());
   }
   if (groups == 1) return;
   // Each pair of groups gets the same number of cables; which switch carries one follows from its number in the group.

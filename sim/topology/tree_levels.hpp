@@ -44,8 +44,8 @@ class TreeLevels {
   void push(const Traffic& traffic, std::vector<double>& loads) const;
   size_t size() const { return up_.size() + down_.size(); }  // links that push() looks at
 
-  // Links that lead out of a component (or into it) always carry in the same proportion, so the narrowest says when they
-  // are full: its load alone, for each component that `traffic` passes, is appended to `loads`.
+  // Links that lead out of a component (or into it) always carry in the same proportion, so the narrowest says when
+  // they are full: its load alone, for each component that `traffic` passes, is appended to `loads`.
   void push_narrowest(const Traffic& traffic, std::vector<std::pair<int, double>>& loads) const;
   // From the loads of the narrowest links those of all.
   void widen(std::vector<double>& loads) const;

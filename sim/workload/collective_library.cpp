@@ -33,7 +33,8 @@ void ProtocolTuning::describe(Description<ProtocolTuning>& d) {
              "bus bandwidth that the library takes it to reach at most when it chooses: on one node, on two, on more",
              above(0));
   d.optional("assumed_most_channel", &ProtocolTuning::assumed_most_channel,
-             "the same of each channel; there is one for every adapter, or more for adapters of over 50 GB/s", above(0));
+             "the same of each channel; there is one for every adapter, or more for adapters of over 50 GB/s",
+             above(0));
   d.optional("assumed_shares", &ProtocolTuning::assumed_shares,
              "shares of its bandwidth that the library takes an all-reduce to reach when it chooses: of 64 bytes, of "
              "128, and so on; beyond the last all",

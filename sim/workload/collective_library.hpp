@@ -27,7 +27,7 @@ struct ProtocolTuning {
   // What a channel passes on at a time, once it is there as a whole; 0: line by line.
   Bytes network_slot, nvlink_slot;
   Time network_held, nvlink_held;  // of such a wait, what `network` and `nvlink` hold already
-  std::vector<ChunkRule> chunks;  // one after the other
+  std::vector<ChunkRule> chunks;   // one after the other
   double efficiency = 1;
   // What the library takes off when it chooses: see describe().
   std::vector<Bandwidth> assumed_most, assumed_most_channel;

@@ -7,9 +7,10 @@ namespace {
 // Softmax and top-k, a stable sort of the choices and a count of them are so many small kernels, whatever the size.
 constexpr int kChooseKernels = 31;
 
-// Bytes that eager kernels move for one element (reference/gpu_lab_8/expert_biases.csv holds their times). The halves of an
-// activation's input are clamped one by one and joined; backward masks each, and joins them. An expert's bias is scaled by
-// the gates, which are FP32, and so is all until the experts are joined and rounded; backward makes both products again.
+// Bytes that eager kernels move for one element (reference/gpu_lab_8/expert_biases.csv holds their times). The halves
+// of an activation's input are clamped one by one and joined; backward masks each, and joins them. An expert's bias is
+// scaled by the gates, which are FP32, and so is all until the experts are joined and rounded; backward makes both
+// products again.
 constexpr double kClampBytes = 8, kClampBackwardBytes = 15, kBiasBytes = 28, kBiasBackwardBytes = 40;
 
 double halves(const Work& w) {
@@ -201,7 +202,8 @@ void experts_backward(Builder& b, const Work& w) {
   b.memory("unpermutation gradient", 2 * moved, b.eager() ? 1 : 3);
   if (b.eager()) b.memory("gates' gradient", 2 * 2 * moved, 3), b.at_rate(w.software.kernels.scale_rows);
   dispatch(b, w, e, "combine gradient");
-  if (loose_biases(w)) b.bare("experts' biases' gradient", kBiasBackwardBytes * e.routed.rows * e.width, bias_kernels(e, 3, 7));
+  if (loose_biases(w))
+    b.bare("experts' biases' gradient", kBiasBackwardBytes * e.routed.rows * e.width, bias_kernels(e, 3, 7));
   pad(b, w, e, "pad expert gradient");
   b.cast("cast expert gradient", s.precision, e.routed.rows * e.width);
   b.grouped("experts down input gradient", s.precision, e.routed.experts, e.each, e.inner, e.width);

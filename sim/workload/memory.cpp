@@ -19,7 +19,7 @@ using HeldBytes = std::array<double, kHeld>;
 
 // A layer, or the head: one pass each way, and what a sharded step gathers and reduces for it.
 struct Unit {
-  HeldStretch forward, backward, weight;         // weight: of a backward pass that is split
+  HeldStretch forward, backward, weight;     // weight: of a backward pass that is split
   double whole = 0, reduced = 0, shard = 0;  // weights as gathered, gradients as reduced, what is left of them
   double flops = 0;                          // its share of a pass's time
 };

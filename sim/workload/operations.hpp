@@ -49,7 +49,7 @@ struct Operation {
   double bytes = 0;          // memory: read plus written; exchange: full buffer of a rank
   double flops = 0;
   Exchange exchange = Exchange::none;
-  int launches = 1;   // kernels the host issues for it
+  int launches = 1;                  // kernels the host issues for it
   GraphPart part = GraphPart::feed;  // of the layer
   bool stops_host = false;           // the host waits for it
   bool bare = false;  // memory: kernels of one module, issued one after the other (Software::Host::per_kernel)

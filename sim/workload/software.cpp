@@ -88,17 +88,19 @@ void Software::Kernels::describe(Description<Kernels>& d) {
              "full recomputation of a layer ends with the last tensor that its backward wants");
   d.optional("fp8_attention_speedup", &Kernels::fp8_attention_speedup, "FP8 attention kernels against BF16",
              at_least(1));
-  d.optional("gradient_accumulation_fusion", &Kernels::gradient_accumulation_fusion,
-             "the products that give a weight's gradient add to it in memory, in the precision it is kept in; else they "
-             "write BF16");
+  d.optional(
+      "gradient_accumulation_fusion", &Kernels::gradient_accumulation_fusion,
+      "the products that give a weight's gradient add to it in memory, in the precision it is kept in; else they "
+      "write BF16");
   d.optional("fp8_backward_slowdown", &Kernels::fp8_backward_slowdown,
              "time of FP8 matrix products in backward, which accumulate at full precision, against those in forward",
              at_least(1));
   d.optional("optimizer_bytes_per_parameter", &Kernels::optimizer_bytes_per_parameter,
              "bytes the optimizer moves for each trained parameter", between(0, 200));
-  d.optional("current_scaling", &Kernels::current_scaling,
-             "the scale of an FP8 tensor is its own, and a kernel seeks its largest element before the cast; else it is "
-             "that of earlier steps (delayed scaling)");
+  d.optional(
+      "current_scaling", &Kernels::current_scaling,
+      "the scale of an FP8 tensor is its own, and a kernel seeks its largest element before the cast; else it is "
+      "that of earlier steps (delayed scaling)");
   d.optional("cast_traffic", &Kernels::cast_traffic,
              "bytes moved by FP8 cast kernels per byte of the BF16 operand of a linear layer", between(0, 20));
   d.optional("cast_transpose", &Kernels::cast_transpose,
@@ -115,9 +117,10 @@ void Software::Kernels::describe(Description<Kernels>& d) {
   d.optional("scatter_add", &Kernels::scatter_add,
              "eager kernels: rate of adding rows to those of their tokens, on a chip of rated_peak; 0: as the memory");
   d.optional("scale_rows", &Kernels::scale_rows, "the same of scaling rows by the gates of their experts");
-  d.optional("rated_peak", &Kernels::rated_peak,
-             "dense BF16 peak of the chip that scatter_add and scale_rows were measured on: others go in proportion; 0: they "
-             "hold for any");
+  d.optional(
+      "rated_peak", &Kernels::rated_peak,
+      "dense BF16 peak of the chip that scatter_add and scale_rows were measured on: others go in proportion; 0: they "
+      "hold for any");
   d.optional(
       "scan_keys", &Kernels::scan_keys,
       "keys of attention that take as long as a Mamba-2 scan for each token that a token meets: half a chunk, and "

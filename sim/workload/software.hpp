@@ -44,8 +44,8 @@ struct Software {
     bool dispatch_beside = false;  // all-to-alls of one micro-batch run beside kernels of another one's other direction
     bool scatter_beside_weights = false;    // the scatter of an input's gradient runs beside the weights' gradients
     bool gradients_beside_backward = true;  // buckets leave while backward runs; else after it
-    // A sharded optimizer gives whole tensors to ranks: gradients are all-reduced and weights broadcast by their owners,
-    // a message for each owner; else every tensor is cut, reduce-scattered and all-gathered.
+    // A sharded optimizer gives whole tensors to ranks: gradients are all-reduced and weights broadcast by their
+    // owners, a message for each owner; else every tensor is cut, reduce-scattered and all-gathered.
     bool tensors_have_owners = false;
     bool gather_beside_forward = false;  // a sharded optimizer's weights arrive beside the next forward
     Bytes bucket = bytes(25e6);          // of gradients, or so many for each data-parallel rank where that is more
@@ -68,21 +68,21 @@ struct Software {
     bool recompute_stops_early = false;  // recomputation ends with the last tensor that backward wants
     bool fp8_attention = false;
     double fp8_attention_speedup = 1.4;
-    double attention_speed = 1;        // of the release's attention kernels over fused flash attention as measured
-    double attention_watts = 1;        // their dynamic power over that of those
-    bool balanced_context = true;      // ranks hold early and late parts of a causal sequence, and work alike
-    bool fused_attention = true;       // else products, softmax and dropout of scores that go through memory
+    double attention_speed = 1;    // of the release's attention kernels over fused flash attention as measured
+    double attention_watts = 1;    // their dynamic power over that of those
+    bool balanced_context = true;  // ranks hold early and late parts of a causal sequence, and work alike
+    bool fused_attention = true;   // else products, softmax and dropout of scores that go through memory
     bool gradient_accumulation_fusion = false;  // products add to a weight's gradient, in the precision it is kept in
-    double fp8_backward_slowdown = 1;  // FP8 gradients' products accumulate in split (full) precision
+    double fp8_backward_slowdown = 1;           // FP8 gradients' products accumulate in split (full) precision
     double optimizer_bytes_per_parameter = 30;  // gradient, FP32 master and two moments, weight: read and written
-    double optimizer_efficiency = 0;    // of the optimizer's kernel, against the copy plateau; 0: memory_efficiency
-    bool current_scaling = false;       // an FP8 tensor's scale is its own, whose largest element is sought first
-    double cast_traffic = 0;            // bytes moved by FP8 casts per byte of BF16 operand; 0 = fused away
-    double cast_transpose = 0.35;       // and more where the operand is wanted transposed for a weight gradient
-    double memory_efficiency = 0.85;    // of fused memory-bound kernels, against the copy plateau
-    double traffic_fused = 0.8;         // share of the counted traffic that is left after fusion and caching
-    bool eager_elementwise = false;     // norms, activations, additions run as kernels of their own, nothing fused
-    bool composite_norms = false;       // eager norms are chains of FP32 kernels
+    double optimizer_efficiency = 0;  // of the optimizer's kernel, against the copy plateau; 0: memory_efficiency
+    bool current_scaling = false;     // an FP8 tensor's scale is its own, whose largest element is sought first
+    double cast_traffic = 0;          // bytes moved by FP8 casts per byte of BF16 operand; 0 = fused away
+    double cast_transpose = 0.35;     // and more where the operand is wanted transposed for a weight gradient
+    double memory_efficiency = 0.85;  // of fused memory-bound kernels, against the copy plateau
+    double traffic_fused = 0.8;       // share of the counted traffic that is left after fusion and caching
+    bool eager_elementwise = false;   // norms, activations, additions run as kernels of their own, nothing fused
+    bool composite_norms = false;     // eager norms are chains of FP32 kernels
     // Rates of PyTorch's scatter-add of BF16 rows (index_add, atomics) and of its scaling of rows by their gates, on a
     // chip of rated_peak (dense BF16), others in proportion; 0: as fast as the memory.
     Bandwidth scatter_add, scale_rows;

@@ -7,9 +7,9 @@ using namespace program;
 
 TEST_CASE("read: a configuration becomes a network that runs; a bad one says why") {
   const Folder folder;
-  const std::string config = folder.put(
-      "config.json",
-      R"({"model_type": "llama", "hidden_act": "silu", "hidden_size": 4096, "intermediate_size": 14336,
+  const std::string config =
+      folder.put("config.json",
+                 R"({"model_type": "llama", "hidden_act": "silu", "hidden_size": 4096, "intermediate_size": 14336,
           "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8, "vocab_size": 128256})");
   const std::string network = folder / "network.json";
   CHECK(run({"read", config, "-o", network}).code == 0);

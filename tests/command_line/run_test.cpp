@@ -198,14 +198,15 @@ TEST_CASE("topology, collective and timeline answer") {
   CHECK(j["bytes"] == 1073741824.0);
   CHECK(j["time_s"].get<double>() >= j["bound_s"].get<double>());
   const auto late = [&](const char* text) {
-    return run({"collective", kCluster, "--op", "all-reduce", "--size", "1 GiB", "--ranks", "64", "--json", "-", "--late",
-                text});
+    return run({"collective", kCluster, "--op", "all-reduce", "--size", "1 GiB", "--ranks", "64", "--json", "-",
+                "--late", text});
   };
   const json after = json::parse(late("63=2 ms").out);
   CHECK(after["late_s"] == 2e-3);
   CHECK(after["time_s"].get<double>() == Approx(j["time_s"].get<double>() + 2e-3).epsilon(1e-12));
   for (const char* bad : {"64=2 ms", "-1=2 ms", "3", "x=2 ms", "3=2 MB"}) CHECK(late(bad).code == 2);
-  const Run why = run({"collective", kCluster, "--op", "all-reduce", "--size", "256 KiB", "--ranks", "64", "--explain"});
+  const Run why =
+      run({"collective", kCluster, "--op", "all-reduce", "--size", "256 KiB", "--ranks", "64", "--explain"});
   CHECK(holds(why.out, "assumed: at most 20.4 GB/s"));
   CHECK(holds(why.out, "of its bandwidth at this size"));
   const Folder folder;

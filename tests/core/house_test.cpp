@@ -114,7 +114,8 @@ TEST_CASE("no two headers give one name to two types: their constructors would b
     if (entry.path().extension() != ".hpp") continue;
     std::ifstream in(entry.path());
     std::string space;
-    const std::regex begins("^(struct|class|enum class) (\\w+)( final)?( :[^;]*)? \\{.*"), opens("^namespace ([\\w:]+) \\{$");
+    const std::regex begins("^(struct|class|enum class) (\\w+)( final)?( :[^;]*)? \\{.*"),
+        opens("^namespace ([\\w:]+) \\{$");
     std::smatch found;
     for (std::string line; std::getline(in, line);) {
       if (std::regex_match(line, found, opens)) space = found[1];

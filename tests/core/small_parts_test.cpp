@@ -68,7 +68,8 @@ TEST_CASE("files are written whole or not at all") {
   // A full disk.
   if (fs::is_character_file("/dev/full")) {
     for (int n = 0; n < 64; ++n)
-      fs::create_symlink("/dev/full", folder / ("full." + std::to_string(::getpid()) + "." + std::to_string(n) + ".part"));
+      fs::create_symlink("/dev/full",
+                         folder / ("full." + std::to_string(::getpid()) + "." + std::to_string(n) + ".part"));
     CHECK_THROWS_AS(write_file((folder / "full").string(), std::string(1 << 20, 'x')), InputError);
     CHECK(!fs::exists(folder / "full"));
   }

@@ -71,8 +71,12 @@ TEST_CASE("dropout of scores lengthens attention as measured, by as much for eac
   for (size_t row = 0; row < measured.rows(); ++row) {
     if (measured.text(row, "backend") != "cudnn") continue;
     const double tokens = measured.value(row, "sequence");
-    AttentionShape s{measured.value(row, "batch"), measured.value(row, "heads"),    tokens,
-                     tokens,                       measured.value(row, "head_dim"), true};
+    AttentionShape s{measured.value(row, "batch"),
+                     measured.value(row, "heads"),
+                     tokens,
+                     tokens,
+                     measured.value(row, "head_dim"),
+                     true};
     const double plain[2] = {attention_forward_time_s(h100(), s), attention_backward_time_s(h100(), s)};
     s.dropout = true;
     const double forward = measured.value(row, "dropout_forward_s") / measured.value(row, "forward_s"),

@@ -257,9 +257,9 @@ TEST_CASE("two jobs that share uplinks slow each other down as calculated") {
 }
 
 TEST_CASE("two jobs on one spine get what max-min by hand gives them, to 1e-9") {
-  // One uplink of 50 GB/s a leaf. A job is a ring over two nodes in each of two units: 4 of its 8 channels leave by each
-  // leaf, so that its uplink carries 2 x 31 / 32 / 2 bytes for each byte of the buffer, and an adapter an eighth of
-  // 2 x 31 / 32.
+  // One uplink of 50 GB/s a leaf. A job is a ring over two nodes in each of two units: 4 of its 8 channels leave by
+  // each leaf, so that its uplink carries 2 x 31 / 32 / 2 bytes for each byte of the buffer, and an adapter an eighth
+  // of 2 x 31 / 32.
   constexpr double up = 2.0 * 31 / 32 / 2, nic = 2.0 * 31 / 32 / 8, spine = 50e9;
   Cluster c = reference_cluster();
   c.fabric.spines = c.fabric.uplinks_per_leaf = 1;

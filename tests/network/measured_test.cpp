@@ -56,8 +56,8 @@ std::vector<LatencyRow> small_rows(const std::string& lab) {
   const CsvTable t = CsvTable::load(source_folder() + "/reference/" + lab + "/collectives.csv");
   std::vector<LatencyRow> all, kept;
   for (size_t r = 0; r < t.rows(); ++r)
-    all.push_back({names.at(t.text(r, "op")), static_cast<int>(t.value(r, "ranks")), t.value(r, "bytes"),
-                   t.value(r, "seconds")});
+    all.push_back(
+        {names.at(t.text(r, "op")), static_cast<int>(t.value(r, "ranks")), t.value(r, "bytes"), t.value(r, "seconds")});
   for (const LatencyRow& row : all) {
     if (row.bytes > 1048576 || (row.ranks != 2 && row.ranks != 4)) continue;
     if (row.operation == Operation::all_gather && row.ranks == 4 && row.bytes == 1048576) continue;

@@ -54,9 +54,9 @@ Cluster random_tree(Dice& dice) {
 // Names of the shared links between two devices: up to where both hang below one switch, else over the sockets.
 std::vector<std::string> walk(const PcieTree& tree, int from, int to) {
   const auto index = [&](const std::string& name) {
-    return static_cast<int>(std::find_if(tree.switches.begin(), tree.switches.end(),
-                                         [&](const PcieSwitch& s) { return s.name == name; }) -
-                            tree.switches.begin());
+    return static_cast<int>(
+        std::find_if(tree.switches.begin(), tree.switches.end(), [&](const PcieSwitch& s) { return s.name == name; }) -
+        tree.switches.begin());
   };
   const auto chain = [&](int at) {
     std::vector<int> list{at};
@@ -66,7 +66,9 @@ std::vector<std::string> walk(const PcieTree& tree, int from, int to) {
   };
   const std::vector<int> up = chain(from), down = chain(to);
   std::vector<std::string> links;
-  const auto in = [](const std::vector<int>& list, int s) { return std::find(list.begin(), list.end(), s) != list.end(); };
+  const auto in = [](const std::vector<int>& list, int s) {
+    return std::find(list.begin(), list.end(), s) != list.end();
+  };
   bool meet = false;
   for (const int s : up) {
     meet = meet || in(down, s);
@@ -93,7 +95,8 @@ void send_by_hand(const Group& g, int a, int b, double share, Carried& out) {
   const auto place = [](const std::vector<int>& of, int device) { return of[static_cast<size_t>(device)]; };
   if (from.node == to.node) return pass(from.node, place(f.gpu_place, from.gpu), place(f.gpu_place, to.gpu), share);
   for (const int k : g.adapters(a))
-    pass(from.node, place(f.gpu_place, from.gpu), place(f.nic_place, k), share / static_cast<double>(g.adapters(a).size()));
+    pass(from.node, place(f.gpu_place, from.gpu), place(f.nic_place, k),
+         share / static_cast<double>(g.adapters(a).size()));
   for (const int k : g.adapters(b))
     pass(to.node, place(f.nic_place, k), place(f.gpu_place, to.gpu), share / static_cast<double>(g.adapters(b).size()));
 }
@@ -131,7 +134,8 @@ TEST_CASE("random PCIe trees: bytes on every link are the sum of its flows, and 
         o.algorithm = algorithm.name;
         o.protocol = Protocol::simple;
         const CollectiveCost cost = Collectives(f, o).cost(op, ranks, 1e9);
-        const double efficiency = default_library().algorithms.at(algorithm.name == "tree" ? "tree" : "ring").simple->efficiency;
+        const double efficiency =
+            default_library().algorithms.at(algorithm.name == "tree" ? "tree" : "ring").simple->efficiency;
         Carried expected = by_hand(group, algorithm.plan(group, op));
         double narrowest_s = 0;
         for (const LinkUse& use : cost.load.uses) {
@@ -151,7 +155,8 @@ TEST_CASE("random PCIe trees: bytes on every link are the sum of its flows, and 
   CHECK(loaded > 5000);
 }
 
-TEST_CASE("random PCIe trees: every accelerator has adapters, the nearest, and those that are equally near share them") {
+TEST_CASE(
+    "random PCIe trees: every accelerator has adapters, the nearest, and those that are equally near share them") {
   for (int n = 0; n < 300; ++n) {
     Dice dice{random_stream(18, "PCIe trees", static_cast<uint64_t>(n))};
     const Fabric f = build_fabric(random_tree(dice));

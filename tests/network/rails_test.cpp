@@ -55,8 +55,8 @@ TEST_CASE("rails that do not meet are known; an all-to-all goes over NVLink to i
     CollectiveOptions o;
     o.protocol = Protocol::simple;
     const auto ranks = ranks_of(f, place_packed(f, 4));
-    // Each of 16 sends 12 sixteenths to other nodes, which leave by the four adapters alike, and gets to them, with what
-    // stays, by three quarters over NVLink.
+    // Each of 16 sends 12 sixteenths to other nodes, which leave by the four adapters alike, and gets to them, with
+    // what stays, by three quarters over NVLink.
     const CollectiveCost exchange = Collectives(f, o).cost(Operation::all_to_all, ranks, 1e9);
     CHECK(exchange.algorithm == "direct");
     CHECK(moving_s(exchange) == Approx(0.75 * 1e9 / 25e9).epsilon(1e-9));

@@ -84,8 +84,7 @@ TEST_CASE("one adapter at half speed: a ring is as slow as that hop, at every le
         const Fabric even = one_slow(n, -1), f = one_slow(n, slow);
         const CollectiveCost alone = as_load(even, op, named("ring")), cost = as_load(f, op, named("ring"));
         CHECK(cost.load.latency_s == Approx(alone.load.latency_s).epsilon(1e-12));
-        CHECK(cost.time_s - cost.load.latency_s ==
-              Approx(2 * (alone.time_s - alone.load.latency_s)).epsilon(1e-12));
+        CHECK(cost.time_s - cost.load.latency_s == Approx(2 * (alone.time_s - alone.load.latency_s)).epsilon(1e-12));
         // Every message of the slow rank takes twice as long, and so does every one to it.
         const double rounds = (op == Operation::all_reduce ? 2 : 1) * (n - 1.0);
         const double hop_s = 12.8e-6 + 2 * 0.6e-6, piece_s = kBytes / n / 25e9;

@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "traces.hpp"
 #include "reference_cluster.hpp"
+#include "traces.hpp"
 
 using namespace tw;
 

@@ -21,7 +21,8 @@ double draw(SplitMix64& stream, double low, double high) {
 
 }  // namespace
 
-TEST_CASE("random copies beside layers: bytes are conserved, and a pass is as long as its layers and its link at least") {
+TEST_CASE(
+    "random copies beside layers: bytes are conserved, and a pass is as long as its layers and its link at least") {
   for (int n = 0; n < 400; ++n) {
     auto stream = random_stream(17, "copies to the host", static_cast<uint64_t>(n));
     const int layers = 1 + static_cast<int>(stream() % 40), offloaded = 1 + static_cast<int>(stream() % 40);
@@ -87,7 +88,8 @@ TEST_CASE("random plans with activations in the host's memory: a pass takes thei
                               .front();
     const double kept = kept_activation_bytes(network, layer_kinds(network).front(), training, plan, release);
     const double bytes = kept * static_cast<double>(offload_due(training.offload_layers, network.layers).size());
-    const double away = memory_of_stages(network, training, plan, release, {network.layers}, {StageWork{}}).front().host_activations;
+    const double away =
+        memory_of_stages(network, training, plan, release, {network.layers}, {StageWork{}}).front().host_activations;
     CHECK(away == Approx(bytes).epsilon(1e-9));
     const double link_s = bytes / cluster.node.host_copy_Bps();
     CHECK(pass.forward.device_s() >= link_s * (1 - 1e-9));

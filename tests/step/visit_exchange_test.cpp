@@ -143,7 +143,8 @@ TEST_CASE("pieces hold what a visit's exchanges hold, kind by kind, over random 
       t.length_s = uniform(stream);
       if (i > 0 && uniform(stream) < 0.5) {
         const bool experts = uniform(stream) < 0.5;
-        t.stream = experts ? Stream::ep : Stream::cp, t.load = experts ? Exchange::ep_all_to_all : Exchange::cp_exchange;
+        t.stream = experts ? Stream::ep : Stream::cp,
+        t.load = experts ? Exchange::ep_all_to_all : Exchange::cp_exchange;
         t.bytes = 1 + 100 * uniform(stream);
       }
       if (i > 0) t.after = static_cast<int>(i * uniform(stream));

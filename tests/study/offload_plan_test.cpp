@@ -1,7 +1,6 @@
 // What waits in the host's memory, as plans and results see it.
-#include <catch2/catch.hpp>
-
 #include <algorithm>
+#include <catch2/catch.hpp>
 
 #include "simulated.hpp"
 #include "study/plan_search.hpp"

@@ -74,7 +74,8 @@ TEST_CASE("plans: the published choices for LoRA on 8 and 64 H100 are found") {
 // Cases of their own, since each takes seconds of a processor.
 TEST_CASE("plans: the published choices for Llama 3.1 8B are found") {
   check_choice({"8b", "bf16", R"({"nodes": 1, "cp": 2, "gbs": 128, "sharding": "zero1"})"});
-  // A known gap: where products add to gradients, more tokens a rank are worth more than the recipe's CP 2 lets them be.
+  // A known gap: where products add to gradients, more tokens a rank are worth more than the recipe's CP 2 lets them
+  // be.
   check_choice({"8b", "fp8", R"({"nodes": 16, "cp": 2, "gbs": 2048, "sharding": "zero1"})", 0, 6, 5.8});
 }
 

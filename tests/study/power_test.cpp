@@ -7,10 +7,10 @@
 #include <fstream>
 
 #include "paths.hpp"
-#include "traces.hpp"
 #include "power/telemetry.hpp"
 #include "study/simulated.hpp"
 #include "topology/fabric.hpp"
+#include "traces.hpp"
 
 using namespace tw;
 

@@ -109,6 +109,8 @@ const std::vector<CollectiveAlgorithm>& algorithms();
 std::vector<std::string> algorithm_names(const std::vector<CollectiveAlgorithm>& known);  // "auto" first
 
 bool reduces_or_gathers(Operation operation);  // all-reduce, reduce-scatter, all-gather
+// An all-to-all in which what goes to another rail changes it inside the sender's domain first.
+FlowPlan along_rails(const Group& group);
 constexpr const char* kUneven = "the ranks are not spread evenly over the nodes";
 
 // Parent of each of `count` members in the first or second of the two trees of Sanders, Speck and Traeff (2009): a

@@ -7,9 +7,6 @@
 
 namespace tw::network {
 
-// Where rails do not meet a message changes its rail inside the sender's domain first, as NCCL's do.
-extern const CollectiveAlgorithm kHierarchical;
-
 namespace {
 
 std::string refusal(const Group&, Operation op) {
@@ -18,7 +15,7 @@ std::string refusal(const Group&, Operation op) {
 
 FlowPlan plan(const Group& g, Operation op) {
   if (op == Operation::all_to_all && g.count() > 1 && g.even_size() > 1 && rails_apart(g.fabric, g.ranks.front().node))
-    return kHierarchical.plan(g, op);
+    return along_rails(g);  // as NCCL's messages go
   Stage all;
   all.network = g.count() > 1 ? 1 : 0;
   all.nvlink = g.count() > 1 ? 0 : 1;

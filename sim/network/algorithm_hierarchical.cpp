@@ -30,25 +30,6 @@ Stage exchange_inside(const Group& g, double share) {
   return inside;
 }
 
-FlowPlan along_rails(const Group& g) {
-  const auto size = static_cast<size_t>(g.even_size());
-  FlowPlan plan;
-  plan.tuning = "p2p";
-  if (size > 1) {
-    plan.stages.push_back(exchange_inside(g, static_cast<double>(g.count()) / g.n()));
-    plan.stages.front().nvlink = static_cast<double>(size - 1);
-  }
-  Stage rails;
-  for (size_t l = 0; l < size; ++l) {
-    Clique rail{{}, static_cast<double>(size) / g.n()};
-    for (const auto& domain : g.domains) rail.members.push_back(domain[l]);
-    rails.cliques.push_back(std::move(rail));
-  }
-  rails.network = g.count() - 1;
-  plan.stages.push_back(std::move(rails));
-  return plan;
-}
-
 // The buffer in as many parts as there are directions, each part reduced along all dimensions in turn, beginning with
 // its own, and gathered on the way back; so all cables of a node are busy.
 FlowPlan torus_rings(const Fabric& fabric, Operation op) {
@@ -105,6 +86,25 @@ bool offered(const Group& g, Operation op, const CollectiveOptions&) {
 }
 
 }  // namespace
+
+FlowPlan along_rails(const Group& g) {
+  const auto size = static_cast<size_t>(g.even_size());
+  FlowPlan plan;
+  plan.tuning = "p2p";
+  if (size > 1) {
+    plan.stages.push_back(exchange_inside(g, static_cast<double>(g.count()) / g.n()));
+    plan.stages.front().nvlink = static_cast<double>(size - 1);
+  }
+  Stage rails;
+  for (size_t l = 0; l < size; ++l) {
+    Clique rail{{}, static_cast<double>(size) / g.n()};
+    for (const auto& domain : g.domains) rail.members.push_back(domain[l]);
+    rails.cliques.push_back(std::move(rail));
+  }
+  rails.network = g.count() - 1;
+  plan.stages.push_back(std::move(rails));
+  return plan;
+}
 
 extern const CollectiveAlgorithm kHierarchical{"hierarchical", refusal, plan, offered};
 

@@ -16,11 +16,11 @@ void MlperfWindow::describe(Description<MlperfWindow>& d) {
 
 void RunPlan::describe(Description<RunPlan>& d) {
   d.object("run", "How long the run lasts and what interrupts its steps.");
-  d.optional("samples", &RunPlan::samples, "samples to the target, given");
+  d.optional("samples", &RunPlan::samples, "samples to the target, given", at_least(1));
   d.optional("samples_by_run", &RunPlan::samples_by_run,
              "or those of each seeded run, such as logged ones; a run beyond the list starts over", above(0));
   d.optional("steps", &RunPlan::steps, "or a number of steps", at_least(1));
-  d.optional("tokens", &RunPlan::tokens, "or a number of tokens, such as 1e12 (transformers)", above(0));
+  d.optional("tokens", &RunPlan::tokens, "or a number of tokens, such as 1e12 (transformers)", at_least(1));
   d.optional("convergence", &RunPlan::convergence,
              "or convergence data, from which each seeded run draws the samples to its target");
   d.optional("runs", &RunPlan::runs,

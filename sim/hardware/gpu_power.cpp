@@ -37,7 +37,9 @@ struct Mix {
 double lengthening(const GpuPower& power, double phi) {
   const double still_w = power.context.value();
   const double products_w = std::max(power.gemm_bf16.value(), power.gemm_fp8.value());
-  const double fitted = (power.fitted_limit.value() * power.held_share - still_w) / (products_w - still_w);
+  const double left_w = power.fitted_limit.value() * power.held_share - still_w;
+  // A limit that products do not reach says nothing of lower clocks.
+  const double fitted = left_w < products_w - still_w ? left_w / (products_w - still_w) : 0;
   if (!power.limiter || phi >= fitted) return std::pow(phi, -power.throttle_exponent);
   return std::pow(fitted, -power.throttle_exponent) * std::pow(phi / fitted, -power.limiter->clock_exponent);
 }

@@ -56,6 +56,15 @@ TEST_CASE("a lone kernel obeys the closed form") {
         Approx(std::pow((900.0 - 120) / (500 - 120), 0.30)).epsilon(1e-9));
 }
 
+TEST_CASE("products that never reach the fitted limit run at full speed, and under a cap by the fitted exponent") {
+  Accelerator cool = board("gpu-h100-sxm.json");
+  cool.power.held_share = 1;
+  cool.power.gemm_bf16 = cool.power.gemm_fp8 = watts(600);
+  CHECK(at(cool, ActivityTimes::only(A::gemm_bf16), 700) == 1);
+  CHECK(at(cool, ActivityTimes::only(A::gemm_bf16), 500) ==
+        Approx(std::pow((600.0 - 120) / (500 - 120), 0.30)).epsilon(1e-9));
+}
+
 TEST_CASE("a lower cap slows GEMMs monotonically and draws less") {
   const Accelerator h100 = board("gpu-h100-sxm.json");
   double last_slowdown = 0, last_watts = 1e9;

@@ -149,6 +149,25 @@ TEST_CASE("eager rotary positions go through FP32, and keys and values are copie
         4 * tokens * (4096 + 1024));
 }
 
+TEST_CASE("norms as chains take the bytes that were measured, and only eager ones are chains") {
+  Lab lab;
+  const auto both = [&] { return layer_operations(lab.network, lab.training, lab.plan, lab.software); };
+  const auto total = [](const std::vector<Operation>& list) {
+    double bytes = 0;
+    for (const Operation& o : list) bytes += o.bytes;
+    return bytes;
+  };
+  const double elements = 2 * 4096.0 * 4096, forward = total(both().forward), backward = total(both().backward);
+  lab.software.kernels.composite_norms = true;
+  // reference/gpu_lab_10/eager_kernels.csv, beside the 4 and 6 bytes of one kernel.
+  CHECK(total(both().forward) - forward == Approx((57 - 4) * elements));
+  CHECK(total(both().backward) - backward == Approx((118 - 6 / lab.software.kernels.norm_backward_speed) * elements));
+  lab.software.kernels.eager_elementwise = false;
+  const double fused = total(both().forward);
+  lab.software.kernels.composite_norms = false;
+  CHECK(total(both().forward) == fused);
+}
+
 TEST_CASE("attention in parts: every score goes through memory, and four rows of heads share a softmax") {
   Lab lab;
   lab.software.kernels.fused_attention = false;

@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/geometry/algorithms/simplify.hpp>
+#include <boost/geometry/geometries/linestring.hpp>
+#include <boost/geometry/geometries/point_xy.hpp>
+#include <boost/geometry/strategies/strategies.hpp>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -17,37 +21,15 @@ using Points = std::vector<std::pair<double, double>>;
 
 constexpr double kTolerance = 0.2;  // pixels
 
-// Square of the distance of a point from the stretch between two others.
-double away_squared(const std::pair<double, double>& p, const std::pair<double, double>& a,
-                    const std::pair<double, double>& b) {
-  const double dx = b.first - a.first, dy = b.second - a.second, length = dx * dx + dy * dy;
-  const double along =
-      length > 0 ? std::clamp(((p.first - a.first) * dx + (p.second - a.second) * dy) / length, 0.0, 1.0) : 0;
-  const double x = p.first - a.first - along * dx, y = p.second - a.second - along * dy;
-  return x * x + y * y;
-}
-
-// Ramer, Douglas and Peucker: the point farthest from the stretch stays if it is farther than the tolerance, and so on
-// on both sides of it.
+// Ramer, Douglas and Peucker: points within the tolerance of the line that is left without them go.
 Points thinned(const Points& points) {
-  if (points.size() < 3) return points;
-  std::vector<bool> stays(points.size(), false);
-  stays.front() = stays.back() = true;
-  std::vector<std::pair<size_t, size_t>> stretches{{0, points.size() - 1}};
-  while (!stretches.empty()) {
-    const auto [from, to] = stretches.back();
-    stretches.pop_back();
-    double most = kTolerance * kTolerance;
-    size_t at = 0;
-    for (size_t i = from + 1; i < to; ++i)
-      if (const double d = away_squared(points[i], points[from], points[to]); d > most) most = d, at = i;
-    if (at == 0) continue;
-    stays[at] = true;
-    stretches.insert(stretches.end(), {{from, at}, {at, to}});
-  }
+  namespace bg = boost::geometry;
+  using Point = bg::model::d2::point_xy<double>;
+  bg::model::linestring<Point> line, left;
+  for (const auto& [x, y] : points) line.emplace_back(x, y);
+  bg::simplify(line, left, kTolerance);
   Points kept;
-  for (size_t i = 0; i < points.size(); ++i)
-    if (stays[i]) kept.push_back(points[i]);
+  for (const Point& p : left) kept.emplace_back(p.x(), p.y());
   return kept;
 }
 

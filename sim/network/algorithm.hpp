@@ -22,6 +22,7 @@ struct Rank {
 class Group {
  public:
   Group(const Fabric& fabric, const std::vector<Rank>& ranks);
+  Group(const Fabric&, std::vector<Rank>&&) = delete;  // both must outlive the group
 
   const Fabric& fabric;
   const std::vector<Rank>& ranks;

@@ -119,7 +119,8 @@ TEST_CASE("a late rank delays an exchange by what it is late at most: every algo
   c.fabric.units = 2;
   c.fabric.nodes_per_unit = 2;
   const Fabric f = build_fabric(c);
-  const Group group(f, all_of(f));
+  const std::vector<Rank> ranks = all_of(f);
+  const Group group(f, ranks);
   int tried = 0, hidden = 0;
   for (const CollectiveAlgorithm& algorithm : algorithms())
     for (const auto& [name, op] : Choices<Operation>::table()) {

@@ -31,7 +31,7 @@ size_t warnings_about(const Result& r, const char* what) {
 TEST_CASE("every shipped scenario has energy, carbon and cost, or one warning that says why") {
   SimulationOptions options;
   options.runs = 1;
-  for (const Outcome& outcome : simulate_all(shipped(), options, 2, 120, {})) {
+  for (const Outcome& outcome : simulate_all(shipped(), options, 2, 600, {})) {
     const Result& r = outcome.result;
     INFO(r.scenario);
     REQUIRE(r.error.empty());

@@ -20,9 +20,9 @@ inline LoadedScenario loaded(const std::string& file, const std::vector<std::str
   return scenario;
 }
 
-// In a child, since one process may hold one engine.
+// In a child, since one process may hold one engine. How long it may take is for the runner of the tests to say.
 inline Result result(const LoadedScenario& scenario, const SimulationOptions& options = {}) {
-  const ChildResult child = in_child([&] { return to_bytes(simulate(scenario, options)); }, 120);
+  const ChildResult child = in_child([&] { return to_bytes(simulate(scenario, options)); });
   rethrow(child);
   return from_bytes(child.value);
 }

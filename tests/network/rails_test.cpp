@@ -113,6 +113,21 @@ Carried carried_by(const Fabric& f, const std::vector<LinkUse>& uses) {
   return c;
 }
 
+// Of an all-to-all of whole nodes every adapter sends and gets what goes to the other nodes.
+void check_ports(const Carried& all, int used, int gpus) {
+  for (int n = 0; n < used; ++n)
+    for (int k = 0; k < gpus; ++k) {
+      const std::string nic = fmt::format("node-{} nic {}", n, k);
+      double out = 0, in = 0;
+      for (const auto& [name, weight] : all.by_name) {
+        if (name.rfind(nic + " -> ", 0) == 0) out += weight;
+        if (name.size() > nic.size() && name.substr(name.size() - nic.size()) == nic) in += weight;
+      }
+      CHECK(out == Approx((used - 1.0) / used).epsilon(1e-9));
+      CHECK(in == Approx(out).epsilon(1e-9));
+    }
+}
+
 }  // namespace
 
 TEST_CASE("rails that do not meet, at random: to another rail over NVLink first, and bytes are conserved") {
@@ -134,17 +149,7 @@ TEST_CASE("rails that do not meet, at random: to another rail over NVLink first,
     const auto ranks = ranks_of(f, place_packed(f, used));
     const CollectiveCost exchange = Collectives(f, o).cost(Operation::all_to_all, ranks, 1e9);
     const Carried all = carried_by(f, exchange.load.uses);
-    for (int n = 0; n < used; ++n)
-      for (int k = 0; k < gpus; ++k) {
-        const std::string nic = fmt::format("node-{} nic {}", n, k);
-        double out = 0, in = 0;
-        for (const auto& [name, weight] : all.by_name) {
-          if (name.rfind(nic + " -> ", 0) == 0) out += weight;
-          if (name.size() > nic.size() && name.substr(name.size() - nic.size()) == nic) in += weight;
-        }
-        CHECK(out == Approx((used - 1.0) / used).epsilon(1e-9));
-        CHECK(in == Approx(out).epsilon(1e-9));
-      }
+    check_ports(all, used, gpus);
     // One message between two ranks of a random group.
     std::vector<Rank> group;
     for (const Rank& r : ranks_of(f, place_packed(f, nodes)))

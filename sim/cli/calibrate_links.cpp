@@ -53,7 +53,9 @@ std::vector<network::CollectiveCost> simulated(const Cluster& cluster, const Ncc
   std::vector<network::Rank> ranks;
   for (const network::Rank& r : network::ranks_of(fabric, place(fabric, Placement::packed, nodes)))
     if (r.gpu < per_node) ranks.push_back(r);
-  network::Collectives collectives(fabric);
+  network::CollectiveOptions options;
+  if (cluster.node.accelerator.collectives) options.library = &*cluster.node.accelerator.collectives;
+  network::Collectives collectives(fabric, options);
   std::vector<double> sizes;
   for (const NcclTestRow& r : rows) sizes.push_back(r.bytes);
   return collectives.costs(operation_of(test), {ranks}, sizes);

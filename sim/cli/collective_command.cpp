@@ -105,9 +105,12 @@ ExitCode run(const CollectiveArguments& a, Console& console) {
     library =
         read<CollectiveLibrary>(Document::load(a.library, description<CollectiveLibrary>().info(), {}, faults), faults);
     options.library = &library;
+    for (Fault f : network::library_faults(library)) f.file = a.library, faults.add(f);
   }
   const std::vector<double> sizes = a.sizes.empty() ? network::doubling_sizes() : a.sizes;
   const Cluster cluster = load_cluster(a.cluster, a.set, faults);
+  if (a.library.empty() && cluster.node.accelerator.collectives)
+    options.library = &*cluster.node.accelerator.collectives;
   const long most = static_cast<long>(cluster.nodes()) * cluster.node.gpus;
   if (faults.empty() && a.ranks > most)
     faults.add({"--ranks", "", fmt::format("{} ranks are more than the cluster has", a.ranks),
@@ -174,10 +177,12 @@ Command collective_command() {
               Reader(size)),
        option("--ranks", "N", "accelerators, filled node by node (default: all of the cluster)", &a->ranks,
               between(2, 1e8)),
-       option("--algorithm", "NAME", "auto (default), ring, tree, hierarchical, nvls, sharp or direct",
+       option("--algorithm", "NAME",
+              "auto (default), ring, tree, hierarchical, nvls, sharp, direct, recursive_doubling or pieces",
               &a->options.algorithm),
        option("--protocol", "NAME", "auto (default), ll, ll128 or simple", choice(a->options.protocol)),
-       option("--library", "FILE", "tuning tables of a library (default: models/collectives/nccl-2.27.json)",
+       option("--library", "FILE",
+              "tuning tables of a library (default: the accelerator's, or models/collectives/nccl-2.27.json)",
               &a->library),
        flag("--explain", "say what was considered, and why the algorithm was chosen", &a->options.explain),
        flag("--nvls", "reduction in the NVLink switches may be used", &a->options.nvls),

@@ -96,6 +96,8 @@ void Accelerator::describe(Description<Accelerator>& d) {
   d.optional("grouped", &Accelerator::grouped, "grouped products of experts");
   d.optional("power", &Accelerator::power,
              "watts by activity; with transfer_from: by default those of the other board by the ratio of the limits");
+  d.optional("collectives", &Accelerator::collectives,
+             "tables of the collective library of its maker (models/collectives); absent: NCCL's");
   d.optional("transfer_from", &Accelerator::transfer_from,
              "profile of a measured board: kernels, bandwidths, floors and watts that are not given here are "
              "transferred from it by the roofline");

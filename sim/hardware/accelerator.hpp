@@ -9,6 +9,7 @@
 #include "core/describe.hpp"
 #include "core/units.hpp"
 #include "hardware/activity.hpp"
+#include "hardware/collective_library.hpp"
 #include "hardware/precision.hpp"
 
 namespace tw {
@@ -88,6 +89,7 @@ struct Accelerator {
   std::vector<AttentionPoint> attention;
   GroupedProducts grouped;
   GpuPower power;
+  std::optional<CollectiveLibrary> collectives;  // its maker's; absent: NCCL
   std::string transfer_from;     // profile whose efficiencies are to be transferred (hardware/transfer.hpp)
   std::string transferred_from;  // empty when measured; else the board whose efficiencies were transferred
   std::string source;

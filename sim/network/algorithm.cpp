@@ -96,10 +96,11 @@ double Group::domain_Bps() const {
 }
 
 // Each in a file of its own.
-extern const CollectiveAlgorithm kRing, kTree, kHierarchical, kNvls, kSharp, kDirect;
+extern const CollectiveAlgorithm kRing, kTree, kHierarchical, kNvls, kSharp, kDirect, kRecursiveDoubling, kPieces;
 
 const std::vector<CollectiveAlgorithm>& algorithms() {
-  static const std::vector<CollectiveAlgorithm> all{kRing, kHierarchical, kTree, kNvls, kSharp, kDirect};
+  static const std::vector<CollectiveAlgorithm> all{kRing,   kHierarchical,      kTree,  kNvls, kSharp,
+                                                    kDirect, kRecursiveDoubling, kPieces};
   return all;
 }
 

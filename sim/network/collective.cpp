@@ -95,6 +95,9 @@ Collectives::Collectives(const Fabric& fabric, CollectiveOptions options)
       loads_(std::make_unique<LinkLoads>(fabric, router_, options.narrowest_links)),
       known_(std::make_unique<Memory>()) {
   router_.queue_pairs = options.library->queue_pairs;
+  if (options.library->choices.empty()) return;
+  const std::vector<Fault> faults = library_faults(*options.library);
+  if (!faults.empty()) throw InputError(faults);
 }
 Collectives::~Collectives() = default;
 
@@ -201,7 +204,11 @@ std::vector<const CollectiveAlgorithm*> Collectives::candidates(Operation op, co
   }
   for (const CollectiveAlgorithm& a : *options_.known) {
     if (measured && !a.uses_switches) continue;
-    if (std::all_of(groups.begin(), groups.end(), [&](const Group& g) { return a.offered(g, op, options_); }))
+    const bool listed =
+        std::any_of(options_.library->choices.begin(), options_.library->choices.end(),
+                    [&](const LibraryChoice& c) { return c.algorithm == a.name && c.operation == choice_name(op); });
+    if (std::all_of(groups.begin(), groups.end(),
+                    [&](const Group& g) { return a.offered(g, op, options_) || (listed && a.refusal(g, op).empty()); }))
       list.push_back(&a);
   }
   return list;

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "hardware/collective_library.hpp"
 #include "network/algorithm.hpp"
 #include "network/collective_types.hpp"
 #include "network/domain_speeds.hpp"
 #include "network/engine.hpp"
 #include "topology/routing.hpp"
-#include "workload/collective_library.hpp"
 
 namespace tw::network {
 
@@ -43,6 +43,7 @@ struct Considered {
   double assumed_s = 0;  // what the library takes it to need: the least is chosen
   std::string refusal;   // why it cannot run; then there are no times
   std::string because;   // with CollectiveOptions::explain: what the library takes off its latency and bandwidth
+  bool listed = false;   // the library's table names it for this size
 };
 
 struct CollectiveCost {
@@ -106,6 +107,8 @@ class Collectives {
   void assume(Operation operation, double bytes, const Built& built, const ProtocolTuning& protocol,
               Considered& way) const;
   CollectiveCost finished(double bytes, const Built& built, const Considered& chosen) const;
+  const LibraryChoice* listed(Operation operation, double bytes, const std::vector<Built>& built,
+                              const CollectiveCost& inside) const;
   CollectiveCost chosen(Operation operation, double bytes, const std::vector<Built>& built, CollectiveCost best) const;
   double latency_of(const ProtocolTuning& protocol, const Built& built) const;
   double relayed_s(const ProtocolTuning& protocol, const Built& built, double bytes) const;
@@ -123,6 +126,9 @@ class Collectives {
   std::unique_ptr<LinkLoads> loads_;
   std::unique_ptr<Memory> known_;
 };
+
+// Choices of a library that name an operation or an algorithm that there is not; where: "/choices/0/operation".
+std::vector<Fault> library_faults(const CollectiveLibrary& library);
 
 // Sizes of a table in the manner of nccl-tests: from, 2 from, 4 from, ... up to `to` bytes.
 std::vector<double> doubling_sizes(double from = 1024, double to = 16.0 * 1073741824);

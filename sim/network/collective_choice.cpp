@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -116,21 +117,44 @@ CollectiveCost Collectives::finished(double bytes, const Built& built, const Con
   return cost;
 }
 
-// The way that the library takes for the fastest: `best`, when it has a time, or one of `built`.
+// The first choice of the library's table for the size that can run; null: the library leaves it to its model.
+const LibraryChoice* Collectives::listed(Operation op, double bytes, const std::vector<Built>& built,
+                                         const CollectiveCost& inside) const {
+  if (options_.algorithm != "auto" || options_.library->choices.empty()) return nullptr;
+  const auto can_run = [&](const std::string& name) {
+    return (inside.inside_domain && inside.algorithm == name) ||
+           std::any_of(built.begin(), built.end(), [&](const Built& b) { return b.algorithm->name == name; });
+  };
+  for (const LibraryChoice& c : options_.library->choices)
+    if (c.operation == choice_name(op) && (c.up_to.value() <= 0 || bytes <= c.up_to.value()) && can_run(c.algorithm))
+      return &c;
+  return nullptr;
+}
+
+// The way that the library's table names, where it can run; else the one that it takes for the fastest: `best`, when it
+// has a time, or one of `built`.
 CollectiveCost Collectives::chosen(Operation op, double bytes, const std::vector<Built>& built,
                                    CollectiveCost best) const {
   std::vector<Considered> all;
-  if (best.inside_domain) all.push_back({best.algorithm, Protocol::automatic, best.time_s, best.time_s, "", ""});
+  const LibraryChoice* named = listed(op, bytes, built, best);
+  const auto is_named = [&](const Considered& way) { return named != nullptr && way.algorithm == named->algorithm; };
+  if (best.inside_domain) {
+    all.push_back({best.algorithm, Protocol::automatic, best.time_s, best.time_s, "", ""});
+    all.front().listed = is_named(all.front());
+  }
   const Built* taken = nullptr;
   size_t least = 0;
   for (const Built& b : built) {
     const size_t before = all.size();
     consider(op, bytes, b, all);
-    for (size_t i = before; i < all.size(); ++i)
-      if (i == 0 || all[i].assumed_s < all[least].assumed_s) {
+    for (size_t i = before; i < all.size(); ++i) {
+      all[i].listed = is_named(all[i]);
+      if (i == 0 || all[i].listed > all[least].listed ||
+          (all[i].listed == all[least].listed && all[i].assumed_s < all[least].assumed_s)) {
         least = i;
         taken = &b;
       }
+    }
   }
   if (taken != nullptr) best = finished(bytes, *taken, all[least]);
   if (options_.explain) best.considered = std::move(all);
@@ -146,6 +170,20 @@ void Collectives::add_refusals(const std::vector<Group>& groups, Operation op, s
       if (why.empty()) why = a.refusal(g, op);
     all.push_back({a.name, Protocol::automatic, 0, 0, why.empty() ? "it is not offered without being named" : why, ""});
   }
+}
+
+std::vector<Fault> library_faults(const CollectiveLibrary& library) {
+  std::vector<Fault> faults;
+  std::vector<std::string> operations, known;
+  for (const auto& entry : Choices<Operation>::table()) operations.push_back(entry.first);
+  for (const CollectiveAlgorithm& a : algorithms()) known.push_back(a.name);
+  for (size_t i = 0; i < library.choices.size(); ++i)
+    for (const auto& [key, word, words] : {std::tuple{"operation", &library.choices[i].operation, &operations},
+                                           std::tuple{"algorithm", &library.choices[i].algorithm, &known}})
+      if (std::find(words->begin(), words->end(), *word) == words->end())
+        faults.push_back({library.name, fmt::format("/choices/{}/{}", i, key),
+                          fmt::format("unknown choice \"{}\"", printable(*word)), suggest(*word, *words)});
+  return faults;
 }
 
 }  // namespace tw::network

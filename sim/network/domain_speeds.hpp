@@ -4,9 +4,9 @@
 #include <array>
 #include <vector>
 
+#include "hardware/collective_library.hpp"
 #include "hardware/nvlink.hpp"
 #include "network/collective_types.hpp"
-#include "workload/collective_library.hpp"
 
 namespace tw::network {
 

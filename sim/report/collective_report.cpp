@@ -41,6 +41,7 @@ json choices_json(const CollectiveCost& c) {
          {"protocol", k.protocol == network::Protocol::automatic ? json(nullptr) : json(choice_name(k.protocol))},
          {"time_s", k.time_s},
          {"assumed_s", k.assumed_s}});
+    if (k.listed) list.back()["listed"] = true;
     if (!k.because.empty()) list.back()["because"] = k.because;
   }
   return list;
@@ -97,6 +98,7 @@ std::string choice_text(const CollectiveCost& cost) {
   std::vector<network::Considered> all = cost.considered;
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
     if (a.refusal.empty() != b.refusal.empty()) return a.refusal.empty();
+    if (a.listed != b.listed) return a.listed;
     return a.assumed_s < b.assumed_s;
   });
   std::string out =
@@ -108,6 +110,7 @@ std::string choice_text(const CollectiveCost& cost) {
     }
     const bool measured = k.protocol == network::Protocol::automatic;
     std::string why = k.because.empty() ? "" : ", assumed: " + k.because;
+    if (k.listed) why += ", named by the library's table";
     if (std::abs(k.assumed_s - k.time_s) > k.time_s * 1e-9) why = ", would take " + time_text(k.time_s) + why;
     out += fmt::format("  {:<14} {:<8} {}{}\n", k.algorithm, measured ? "measured" : choice_name(k.protocol),
                        time_text(k.assumed_s), why);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "network/message_engine.hpp"
@@ -186,17 +187,31 @@ class NetworkBuilder {
   bool messages_;
 };
 
-}  // namespace
-
-std::shared_ptr<network::Collectives> step_collectives(const StepInputs& in, const Fabric& fabric, bool alone) {
+network::CollectiveOptions options_of(const StepInputs& in) {
   network::CollectiveOptions options;
+  options.library = &library_of(*in.software, in.cluster->node.accelerator);
   options.sharp = in.software->streams.sharp;
   options.nvls = in.software->streams.nvls;
   options.bound = false;
   options.domain_floor_s = in.cluster->node.nvlink.issued_floor.value();
+  return options;
+}
+
+}  // namespace
+
+std::shared_ptr<network::Collectives> step_collectives(const StepInputs& in, const Fabric& fabric, bool alone) {
+  struct Kept {  // the inputs may be gone before the costs are
+    CollectiveLibrary library;
+    std::optional<network::Collectives> collectives;
+  };
+  network::CollectiveOptions options = options_of(in);
+  const auto kept = std::make_shared<Kept>();
+  kept->library = *options.library;
+  options.library = &kept->library;
   // Others name all of their links, and so do streams of SHARP.
   options.narrowest_links = alone && !options.sharp && fabric.routing == RoutingPolicy::adaptive;
-  return std::make_shared<network::Collectives>(fabric, options);
+  kept->collectives.emplace(fabric, options);
+  return {kept, &*kept->collectives};
 }
 
 StepNetwork build_step_network(const StepInputs& in, const Fabric& fabric, const std::vector<int>& nodes, int replicas,
@@ -210,7 +225,7 @@ std::unique_ptr<network::Engine> message_engine(const StepNetwork& net, const St
   std::vector<network::LoadClass> classes = net.classes;
   for (network::LoadClass& c : classes)
     for (network::LinkUse& use : c.uses) use.link = net.link_ids[static_cast<size_t>(use.link)];
-  return network::message_engine(fabric, step_collectives(in, fabric, false)->options(), classes, net.parts);
+  return network::message_engine(fabric, options_of(in), classes, net.parts);
 }
 
 StepNetwork build_step_network(const StepInputs& in, const std::shared_ptr<network::Collectives>& collectives,

@@ -34,8 +34,8 @@ void check_nodes(const std::vector<std::string>& names, const Cluster& cluster, 
 
 }  // namespace
 
-void check_neighbours(const Neighbours& neighbours, const Cluster& cluster, const NodePlacement& placement,
-                      int own_nodes, const ReadContext& root) {
+void check_neighbours(const Neighbours& neighbours, const Cluster& cluster, const CollectiveLibrary& library,
+                      const NodePlacement& placement, int own_nodes, const ReadContext& root) {
   if (neighbours.empty()) return;
   const size_t before = root.faults->size();
   const Fabric fabric = build_fabric(cluster);
@@ -62,15 +62,18 @@ void check_neighbours(const Neighbours& neighbours, const Cluster& cluster, cons
   }
   if (root.faults->size() != before) return;
   try {
-    neighbour_loads(neighbours, fabric);
+    neighbour_loads(neighbours, fabric, library);
   } catch (const std::exception& error) {  // a collective that does not exist, a dead adapter
     root.at(neighbours.jobs.empty() ? "traffic" : "jobs").fault(error.what());
   }
 }
 
-std::vector<network::LoadClass> neighbour_loads(const Neighbours& neighbours, const Fabric& fabric) {
+std::vector<network::LoadClass> neighbour_loads(const Neighbours& neighbours, const Fabric& fabric,
+                                                const CollectiveLibrary& library) {
   std::vector<network::LoadClass> loads;
-  network::Collectives collectives(fabric);
+  network::CollectiveOptions options;
+  options.library = &library;
+  network::Collectives collectives(fabric, options);
   for (const NeighbourJob& job : neighbours.jobs) {
     auto cost =
         collectives.cost(job.operation, network::ranks_of(fabric, place_named(fabric, job.nodes)), job.size.value());

@@ -39,11 +39,12 @@ struct Neighbours {
 };
 
 // Faults below `root`: unknown nodes, nodes of the job itself, jobs that never reach the fabric.
-void check_neighbours(const Neighbours& neighbours, const Cluster& cluster, const NodePlacement& placement,
-                      int own_nodes, const ReadContext& root);
+void check_neighbours(const Neighbours& neighbours, const Cluster& cluster, const CollectiveLibrary& library,
+                      const NodePlacement& placement, int own_nodes, const ReadContext& root);
 
 // Their loads on the fabric, for build_step_network(), in order: jobs, then traffic.
-std::vector<network::LoadClass> neighbour_loads(const Neighbours& neighbours, const Fabric& fabric);
+std::vector<network::LoadClass> neighbour_loads(const Neighbours& neighbours, const Fabric& fabric,
+                                                const CollectiveLibrary& library);
 
 // Engine input of the same; caps the links of traffic at its offered rate. Call once on the network that was built with
 // neighbour_loads().

@@ -40,6 +40,10 @@ void warn_about(Result& r, const LoadedScenario& loaded, const PowerRun& power) 
   if (!a.transferred_from.empty())
     r.warnings.push_back(
         fmt::format("{}: efficiencies are transferred from {}, not measured", a.name, a.transferred_from));
+  const CollectiveLibrary& library = library_of(s.software, a);
+  if (s.software.collectives && s.software.collectives->name != library.name)
+    r.warnings.push_back(fmt::format("{} of {} does not drive {}: exchanges are those of {}",
+                                     s.software.collectives->name, s.software.name, a.name, library.name));
   for (const std::string& what : r.grid.failures) r.warnings.push_back("power failure: " + what);
   const HostNoise& noise = s.cluster.hosts.noise;
   if (s.plan.nodes > 1 && noise.host_sigma <= 0 && noise.device_sigma <= 0 && noise.stalls_per_hour <= 0)

@@ -9,6 +9,7 @@
 #include "core/text.hpp"
 #include "facility/facility.hpp"
 #include "hardware/transfer.hpp"
+#include "network/collective.hpp"
 #include "power/check_power.hpp"
 #include "power/network_rule.hpp"
 #include "run/benchmark.hpp"
@@ -189,6 +190,12 @@ void check_scenario(Scenario& s, const ReadContext& root) {
         .fault(fmt::format("unknown benchmark \"{}\"", printable(s.benchmark)),
                suggest(s.benchmark, benchmark_names()));
   check_run(s, root.at("run"), plan);
+  for (const auto& [library, at] :
+       {std::pair{&s.software.collectives, "/software/collectives"},
+        std::pair{&s.cluster.node.accelerator.collectives, "/cluster/node/accelerator/collectives"}})
+    if (*library)
+      for (const Fault& f : network::library_faults(**library))
+        ReadContext{root.document, at + f.place, root.faults, {}}.fault(f.what, f.allowed);
   check_power(s.cluster, used_activities(s), root.at("cluster"));
   const size_t before = root.faults->size();
   check_fabric(s.cluster, root.at("cluster"));
@@ -196,7 +203,8 @@ void check_scenario(Scenario& s, const ReadContext& root) {
   const int own_nodes = s.plan.nodes + s.plan.evaluation_nodes;
   check_placement(s.placement, s.cluster.nodes(), own_nodes, root.at("placement"));
   if (root.faults->size() == before && problem.empty())
-    check_neighbours({s.jobs, s.traffic}, s.cluster, s.placement, own_nodes, root);
+    check_neighbours({s.jobs, s.traffic}, s.cluster, library_of(s.software, s.cluster.node.accelerator), s.placement,
+                     own_nodes, root);
   check_site(s.site, root.at("site"));
 }
 

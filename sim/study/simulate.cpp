@@ -264,8 +264,9 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   const std::vector<int> placed = place(fabric, s.placement, s.plan.nodes + s.plan.evaluation_nodes);
   if (s.run.reliability) in.switches = static_cast<double>(switches_reached(fabric, {placed, {}}).size());
   const Neighbours others{s.jobs, s.traffic};
-  StepNetwork network = build_step_network(in.step, fabric, {placed.begin(), placed.begin() + s.plan.nodes}, replicas,
-                                           neighbour_loads(others, fabric), options.level == 3);
+  StepNetwork network = build_step_network(
+      in.step, fabric, {placed.begin(), placed.begin() + s.plan.nodes}, replicas,
+      neighbour_loads(others, fabric, library_of(s.software, s.cluster.node.accelerator)), options.level == 3);
   const std::vector<network::Neighbour> neighbours = neighbours_of(others, network);
   // With neighbours on its links, and so always something to share, a job runs on SimGrid.
   const auto links = options.level == 3   ? message_engine(network, in.step, fabric)

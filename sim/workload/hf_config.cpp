@@ -142,7 +142,7 @@ std::string pattern_of(const std::vector<std::string>& layers) {
 }
 
 // Keys of the network file, in order.
-class Writer {
+class ConfigWriter {
  public:
   void line(const std::string& text) { lines_.push_back("  " + text); }
   void number(const char* key, long value) { line(fmt::format("\"{}\": {}", key, value)); }
@@ -158,7 +158,7 @@ class Writer {
   std::vector<std::string> lines_;
 };
 
-void write_attention(Writer& w, const Config& c, long heads) {
+void write_attention(ConfigWriter& w, const Config& c, long heads) {
   w.number("heads", heads);
   if (c.family == "deepseek_v3") {
     w.line(fmt::format("\"mla\": {{\"query_rank\": {}, \"kv_rank\": {}, \"nope\": {}, \"rope\": {}, \"value\": {}}}",
@@ -175,7 +175,7 @@ void write_attention(Writer& w, const Config& c, long heads) {
   if (c.family == "nemotron_h") w.line("\"rotary\": false");
 }
 
-void write_experts(Writer& w, const Config& c, long dense_ffn) {
+void write_experts(ConfigWriter& w, const Config& c, long dense_ffn) {
   w.number("experts", c.number(c.first({"num_experts", "n_routed_experts", "num_local_experts"})));
   w.number("experts_per_token", c.number(c.first({"num_experts_per_tok", "experts_per_token"})));
   long each = c.number(c.first({"moe_intermediate_size", "intermediate_size"}));
@@ -188,7 +188,7 @@ void write_experts(Writer& w, const Config& c, long dense_ffn) {
   if (c.number("moe_latent_size", 0) > 0) w.number("expert_latent", c.number("moe_latent_size"));
 }
 
-void write_network(Writer& w, const Config& c, const std::string& name) {
+void write_network(ConfigWriter& w, const Config& c, const std::string& name) {
   const long layers = c.number("num_hidden_layers"), heads = c.number("num_attention_heads");
   const bool hybrid = c.family == "nemotron_h";
   const std::string letters = c.text("hybrid_override_pattern");
@@ -258,7 +258,7 @@ std::string network_of_hf_config(const std::string& text, const std::string& nam
   const size_t before = faults.size();
   const bool named = json->contains("_name_or_path") && json->at("_name_or_path").is_string() &&
                      !json->at("_name_or_path").get<std::string>().empty();
-  Writer w;
+  ConfigWriter w;
   write_network(w, c, named ? json->at("_name_or_path").get<std::string>() : c.family);
   return faults.size() == before ? w.file() : "";
 }

@@ -1,6 +1,7 @@
 #include "workload/software.hpp"
 
 #include "core/codec.hpp"
+#include "hardware/accelerator.hpp"
 
 namespace tw {
 
@@ -195,7 +196,15 @@ void Software::describe(Description<Software>& d) {
   d.part(&Software::kernels);
   d.part(&Software::memory);
   d.part(&Software::phases);
+  d.optional("collectives", &Software::collectives,
+             "tables of the collective library that the release ships (models/collectives), on accelerators that it "
+             "drives; absent: the accelerator's own, or NCCL 2.27");
   d.optional("source", &Software::source, "where the numbers come from");
+}
+
+const CollectiveLibrary& library_of(const Software& software, const Accelerator& accelerator) {
+  const CollectiveLibrary& own = accelerator.collectives ? *accelerator.collectives : default_library();
+  return software.collectives && software.collectives->family == own.family ? *software.collectives : own;
 }
 
 }  // namespace tw

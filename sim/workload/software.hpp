@@ -1,13 +1,17 @@
 // Software profiles: one a release, shared by all scenarios that run it (models/software/*.json).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/describe.hpp"
 #include "core/units.hpp"
+#include "hardware/collective_library.hpp"
 
 namespace tw {
+
+struct Accelerator;
 
 // How a release makes the loss of its logits: eager kernels with FP32 copies; FP32 in the place of the logits; or one
 // kernel that leaves the gradients in the place of BF16 logits.
@@ -129,9 +133,14 @@ struct Software {
     Time release;       // after the run, until the job lets go of its accelerators
     static void describe(Description<Phases>& d);
   } phases;
+  std::optional<CollectiveLibrary> collectives;  // that it ships; see library_of()
   std::string source;
   // The JSON keys of all blocks stand beside one another in one object.
   static void describe(Description<Software>& d);
 };
+
+// The collective library of a release on an accelerator: the release's, where it is of the family that drives the
+// accelerator; else the accelerator's; else default_library(). The reference lives as long as the two.
+const CollectiveLibrary& library_of(const Software& software, const Accelerator& accelerator);
 
 }  // namespace tw

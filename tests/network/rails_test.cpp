@@ -1,8 +1,13 @@
 // Rails that do not meet: without spines, or as planes of their own. What goes to another rail changes it over NVLink.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
+#include <numeric>
 
 #include "../topology/clusters.hpp"
+#include "core/random.hpp"
 #include "network/collective.hpp"
 #include "network/link_loads.hpp"
 #include "network/message_level.hpp"
@@ -92,4 +97,107 @@ TEST_CASE("a message to another rail goes over the accelerator of its node that 
   CHECK(carried.size() == 4);  // and NVLink, out and in
   CHECK_THROWS_WITH(Collectives(f, o).cost(Operation::send_recv, std::vector<Rank>{{0, 0}, {1, 1}}, 1e9),
                     Catch::Contains("no live path"));
+}
+
+namespace {
+
+// Adapters and NVLink ports by what goes out of them, of one collective or message.
+struct Carried {
+  std::map<std::string, double> by_name;
+  double of(const std::string& name) const { return by_name.count(name) > 0 ? by_name.at(name) : 0; }
+};
+
+Carried carried_by(const Fabric& f, const std::vector<LinkUse>& uses) {
+  Carried c;
+  for (const LinkUse& use : uses) c.by_name[f.link_name(use.link)] += use.weight;
+  return c;
+}
+
+// Of an all-to-all of whole nodes every adapter sends and gets what goes to the other nodes.
+void check_ports(const Carried& all, int used, int gpus) {
+  for (int n = 0; n < used; ++n)
+    for (int k = 0; k < gpus; ++k) {
+      const std::string nic = fmt::format("node-{} nic {}", n, k);
+      double out = 0, in = 0;
+      for (const auto& [name, weight] : all.by_name) {
+        if (name.rfind(nic + " -> ", 0) == 0) out += weight;
+        if (name.size() > nic.size() && name.substr(name.size() - nic.size()) == nic) in += weight;
+      }
+      CHECK(out == Approx((used - 1.0) / used).epsilon(1e-9));
+      CHECK(in == Approx(out).epsilon(1e-9));
+    }
+}
+
+}  // namespace
+
+TEST_CASE("rails that do not meet, at random: to another rail over NVLink first, and bytes are conserved") {
+  SplitMix64 stream{21};
+  const auto below = [&](int n) { return static_cast<int>(stream() % static_cast<uint64_t>(n)); };
+  int refused = 0, crossed = 0;
+  for (int pass = 0; pass < 300; ++pass) {
+    Cluster c = rail_only();
+    const int gpus = 2 + below(7), nodes = 2 + below(5);
+    c.node.gpus = c.node.nics = c.fabric.leaves_per_unit = gpus;
+    c.fabric.nodes_per_unit = nodes;
+    const Fabric f = build_fabric(c);
+    REQUIRE(rails_apart(f, 0));
+    INFO("pass " << pass << ": " << nodes << " nodes of " << gpus);
+    // An all-to-all of whole nodes: each port carries what the shares say, whatever the rail.
+    CollectiveOptions o;
+    o.protocol = Protocol::simple;
+    const int used = 2 + below(nodes - 1);
+    const auto ranks = ranks_of(f, place_packed(f, used));
+    const CollectiveCost exchange = Collectives(f, o).cost(Operation::all_to_all, ranks, 1e9);
+    const Carried all = carried_by(f, exchange.load.uses);
+    check_ports(all, used, gpus);
+    // One message between two ranks of a random group.
+    std::vector<Rank> group;
+    for (const Rank& r : ranks_of(f, place_packed(f, nodes)))
+      if (below(2) == 0) group.push_back(r);
+    if (group.size() < 2) continue;
+    const int from = below(static_cast<int>(group.size())), to = below(static_cast<int>(group.size()));
+    const Rank a = group[static_cast<size_t>(from)], b = group[static_cast<size_t>(to)];
+    if (a.node == b.node) continue;
+    const auto has = [&](int node, int gpu) {
+      return std::find(group.begin(), group.end(), Rank{node, gpu}) != group.end();
+    };
+    const Group members(f, group);
+    Router router(f);
+    LinkLoads loads(f, router);
+    FlowPlan plan;
+    plan.stages.push_back({{{from, to, 1}}, {}});
+    const auto carried = [&] {
+      loads.add(members, plan, {1, 1});
+      return carried_by(f, loads.take().uses);
+    };
+    const bool way = a.gpu == b.gpu || has(a.node, b.gpu);  // of the sender's node: the receiver's may not forward
+    INFO("from node " << a.node << " GPU " << a.gpu << " to node " << b.node << " GPU " << b.gpu);
+    if (!way) {
+      CHECK_THROWS_WITH(carried(), Catch::Contains("no live path"));
+      ++refused;
+      continue;
+    }
+    const Carried one = carried();
+    // It leaves and arrives on one rail, once, and crosses NVLink where that is not its own.
+    double nic_out = 0, nic_in = 0, nvlink = 0;
+    int rail_out = -1, rail_in = -1;
+    for (const auto& [name, weight] : one.by_name)
+      for (int k = 0; k < gpus; ++k) {
+        if (name.rfind(fmt::format("node-{} nic {} -> ", a.node, k), 0) == 0) nic_out += weight, rail_out = k;
+        const std::string at = fmt::format(" -> node-{} nic {}", b.node, k);
+        if (name.size() > at.size() && name.substr(name.size() - at.size()) == at) nic_in += weight, rail_in = k;
+      }
+    for (const auto& [name, weight] : one.by_name)
+      if (name.find(" nic ") == std::string::npos) nvlink += weight;
+    CHECK(nic_out == Approx(1));
+    CHECK(nic_in == Approx(1));
+    CHECK(rail_out == b.gpu);
+    CHECK(rail_in == b.gpu);
+    CHECK(nvlink == Approx(a.gpu == b.gpu ? 0 : 2));
+    if (a.gpu != b.gpu) {
+      ++crossed;
+    }
+  }
+  CHECK(refused >= 10);
+  CHECK(crossed >= 50);
 }

@@ -1,14 +1,18 @@
 // A collective algorithm is one description and one line in a table; a library of collectives is data.
 #include <fmt/format.h>
 
+#include <bit>
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "../topology/clusters.hpp"
 #include "core/document.hpp"
+#include "hardware/accelerator.hpp"
 #include "network/collective.hpp"
 #include "network/message_level.hpp"
 #include "network/process.hpp"
 #include "topology/placement.hpp"
+#include "workload/software.hpp"
 
 using namespace tw;
 using namespace tw::network;
@@ -90,7 +94,8 @@ TEST_CASE("a library of collectives is data: its latencies and what it lacks") {
 
 TEST_CASE("libraries that are shipped can be read, and an older one does without NVLink multicast") {
   const Fabric f = build_fabric(reference_cluster());
-  for (const char* name : {"nccl-2.27", "nccl-2.12", "rccl-2.22-mi300x"}) {
+  for (const char* name :
+       {"nccl-2.27", "nccl-2.12", "rccl-2.22-mi300x", "oneccl-2021-max", "oneccl-2021-host", "xla-tpu"}) {
     const auto library = load<CollectiveLibrary>(std::string("models/collectives/") + name + ".json");
     INFO(name);
     CollectiveOptions o;
@@ -103,4 +108,82 @@ TEST_CASE("libraries that are shipped can be read, and an older one does without
       CHECK(wide.time_s >= wide.bound_s);
     }
   }
+}
+
+TEST_CASE("recursive doubling and pieces take what their closed forms say, for any number of ranks") {
+  constexpr double bytes = 1e9, Bps = 50e9, message_s = 12.8e-6 + 2 * 0.6e-6;  // two cables to the leaf and back
+  for (int n = 2; n <= 17; ++n) {
+    const Fabric f = build_fabric(flat_cluster(n));
+    const auto ranks = ranks_of(f, place_packed(f, n));
+    const double power = std::bit_floor(static_cast<unsigned>(n)), rounds = std::log2(power);
+    const double beyond = n > power ? 1 : 0;  // ranks beyond a power of two: a buffer before, a buffer after
+    const auto cost = [&](const char* name) {
+      CollectiveOptions o;
+      o.algorithm = name;
+      o.protocol = Protocol::simple;
+      return Collectives(f, o).cost(Operation::all_reduce, ranks, bytes);
+    };
+    INFO(n << " ranks");
+    const CollectiveCost doubling = cost("recursive_doubling"), pieces = cost("pieces");
+    CHECK(doubling.load.latency_s == Approx(8.4e-6 + (rounds + 2 * beyond) * message_s).epsilon(1e-12));
+    CHECK(doubling.time_s - doubling.load.latency_s == Approx((rounds + beyond) * bytes / Bps).epsilon(1e-12));
+    CHECK(pieces.load.latency_s == Approx(8.4e-6 + std::ceil(2 * (n - 1) / 8.0) * message_s).epsilon(1e-12));
+    CHECK(pieces.time_s - pieces.load.latency_s == Approx(2.0 * (n - 1) / n * bytes / Bps).epsilon(1e-12));
+    for (const CollectiveCost* c : {&doubling, &pieces}) CHECK(c->time_s >= c->bound_s);
+  }
+}
+
+TEST_CASE("a library may go by a table of sizes: the first choice that fits and can run, said by explain") {
+  const auto host = load<CollectiveLibrary>("models/collectives/oneccl-2021-host.json");
+  const auto max = load<CollectiveLibrary>("models/collectives/oneccl-2021-max.json");
+  const auto algorithm = [](const Fabric& f, const CollectiveLibrary& library, int ranks, Operation op, double bytes) {
+    CollectiveOptions o;
+    o.library = &library;
+    o.explain = true;
+    auto all = ranks_of(f, place_packed(f, f.node_count));
+    all.resize(static_cast<size_t>(ranks));
+    const CollectiveCost c = Collectives(f, o).cost(op, all, bytes);
+    bool listed = false;
+    for (const Considered& k : c.considered) listed = listed || (k.listed && k.algorithm == c.algorithm);
+    return c.algorithm + (listed ? "" : ", not listed");
+  };
+  const Fabric flat = build_fabric(flat_cluster(6));
+  CHECK(algorithm(flat, host, 6, Operation::all_reduce, 16384) == "recursive_doubling");
+  CHECK(algorithm(flat, host, 6, Operation::all_reduce, 16385) == "pieces");
+  CHECK(algorithm(flat, host, 6, Operation::all_reduce, 64e6) == "ring");
+  CHECK(algorithm(flat, host, 6, Operation::all_gather, 1000) == "pieces");
+  CHECK(algorithm(flat, host, 6, Operation::send_recv, 1e6) == "direct, not listed");
+  const Fabric nodes = build_fabric(reference_cluster());
+  CHECK(algorithm(nodes, max, 32, Operation::all_reduce, 1e6) == "recursive_doubling");
+  CHECK(algorithm(nodes, max, 32, Operation::all_reduce, 64e6) == "hierarchical");
+  CHECK(algorithm(nodes, max, 30, Operation::all_reduce, 64e6) == "ring");  // four nodes of 8, 8, 8 and 6
+  CHECK(algorithm(nodes, default_library(), 32, Operation::all_reduce, 64e6) == "ring, not listed");
+
+  CollectiveLibrary wrong = host;
+  wrong.choices.push_back({"all-reduce", {}, "rign"});
+  wrong.choices.push_back({"reduce", {}, "ring"});
+  CHECK(library_faults(host).empty());
+  CHECK(library_faults(wrong).size() == 2);
+  CollectiveOptions o;
+  o.library = &wrong;
+  CHECK_THROWS_WITH(Collectives(flat, o), Catch::Contains("/choices/8/algorithm: unknown choice \"rign\"") &&
+                                              Catch::Contains("/choices/9/operation: unknown choice \"reduce\""));
+}
+
+TEST_CASE("the library of a release is taken where it drives the accelerator, else the accelerator's, else NCCL") {
+  Software release;
+  Accelerator chip;
+  CHECK(&library_of(release, chip) == &default_library());
+  release.collectives = load<CollectiveLibrary>("models/collectives/nccl-2.12.json");
+  CHECK(library_of(release, chip).name == "NCCL 2.12");
+  chip.collectives = load<CollectiveLibrary>("models/collectives/rccl-2.22-mi300x.json");
+  CHECK(library_of(release, chip).name == "RCCL 2.22 (MI300X)");
+  release.collectives = chip.collectives;
+  release.collectives->name = "another RCCL";
+  CHECK(library_of(release, chip).name == "another RCCL");
+  release.collectives.reset();
+  CHECK(library_of(release, chip).name == "RCCL 2.22 (MI300X)");
+  for (const char* name : {"mi300x", "mi325x", "mi355x"})
+    CHECK(load<Accelerator>(std::string("models/accelerators/") + name + ".json").collectives->family == "RCCL");
+  CHECK(!load<Accelerator>("models/accelerators/h100-sxm.json").collectives);
 }

@@ -43,9 +43,19 @@ struct AlgorithmTuning {
   static void describe(Description<AlgorithmTuning>& d);
 };
 
+// What a library runs where it goes by a table of sizes and not by a model of its own.
+struct LibraryChoice {
+  std::string operation;
+  Bytes up_to;            // full buffer of a rank; 0: of any size
+  std::string algorithm;  // where it can run
+  static void describe(Description<LibraryChoice>& d);
+};
+
 struct CollectiveLibrary {
   std::string name;
+  std::string family = "NCCL";  // accelerators of one maker run it
   std::map<std::string, AlgorithmTuning> algorithms;
+  std::vector<LibraryChoice> choices;  // the first that fits and can run
   double nvls_efficiency = 1;
   int queue_pairs = 1;
   int channels_per_adapter = 1;  // each with slots of its own

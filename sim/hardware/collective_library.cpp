@@ -1,4 +1,4 @@
-#include "workload/collective_library.hpp"
+#include "hardware/collective_library.hpp"
 
 #include "core/codec.hpp"
 #include "core/document.hpp"
@@ -56,11 +56,25 @@ void AlgorithmTuning::describe(Description<AlgorithmTuning>& d) {
              between(0, 1024));
 }
 
+void LibraryChoice::describe(Description<LibraryChoice>& d) {
+  d.object("library_choice", "What a collective library runs, by operation and size.");
+  d.required("operation", &LibraryChoice::operation,
+             "all-reduce, reduce-scatter, all-gather, broadcast, all-to-all or send-recv");
+  d.optional("up_to", &LibraryChoice::up_to, "full buffer of a rank, at most; 0: of any size");
+  d.required("algorithm", &LibraryChoice::algorithm, "the algorithm; where it cannot run, the next choice decides");
+}
+
 void CollectiveLibrary::describe(Description<CollectiveLibrary>& d) {
   d.object("collective_library", "Tuning tables of a library of collectives.");
   d.required("name", &CollectiveLibrary::name, "library and release");
+  d.optional("family", &CollectiveLibrary::family,
+             "NCCL, RCCL, oneCCL ...: the accelerators of one maker run the tables of one family");
   d.required("algorithms", &CollectiveLibrary::algorithms,
              "by name: ring, tree, nvls, nvls_tree, collnet, p2p; what is missing the library does not have");
+  d.optional("choices", &CollectiveLibrary::choices,
+             "what it runs by operation and size, where it goes by a table: the first that fits and can run; else the "
+             "algorithm "
+             "that it takes to be the fastest");
   d.optional("nvls_efficiency", &CollectiveLibrary::nvls_efficiency,
              "reached share of NVLink's line rate where its switches reduce and multicast", Range{0, 1, true});
   d.optional("queue_pairs", &CollectiveLibrary::queue_pairs,

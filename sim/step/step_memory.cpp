@@ -63,18 +63,23 @@ StepMemory step_memory(const StageCurves& curves, const std::vector<Span>& spans
   for (const Span& s : spans)
     if (s.stage == stage && s.stream == Span::Stream::device && s.flops > 0) visits.push_back(&s);
   std::sort(visits.begin(), visits.end(), [](const Span* a, const Span* b) { return a->begin_s < b->begin_s; });
+  FirstGradients begun;
   const auto moments_of = [&](const Span& s) -> const std::vector<MemoryMoment>& {
-    return curves.visits.at(static_cast<size_t>(s.visit.chunk))[static_cast<size_t>(pass_of(s.visit))];
+    const MemoryPass pass = pass_of(s.visit);
+    const bool earliest = !curves.firsts.empty() && begun.insert({s.visit.chunk, pass});
+    return (earliest ? curves.firsts : curves.visits).at(static_cast<size_t>(s.visit.chunk))[static_cast<size_t>(pass)];
   };
   size_t count = 0;
-  for (const Span* s : visits) count += moments_of(*s).size();
+  for (const Span* s : visits)
+    count += curves.visits.at(static_cast<size_t>(s->visit.chunk))[static_cast<size_t>(pass_of(s->visit))].size();
   StepMemory m;
   m.stage = stage;
   const auto add = [&](double at_s, const MemoryParts& bytes) { m.at_s.push_back(at_s), m.bytes.push_back(bytes); };
   MemoryParts now = curves.held;
   add(0, now);
   for (const Span* s : visits) {
-    const auto moments = count > kMostMoments ? coarse(moments_of(*s)) : moments_of(*s);
+    const auto& all = moments_of(*s);
+    const auto moments = count > kMostMoments ? coarse(all) : all;
     add(s->begin_s, now);
     for (const MemoryMoment& moment : moments) {
       MemoryParts bytes = now;
@@ -84,6 +89,7 @@ StepMemory step_memory(const StageCurves& curves, const std::vector<Span>& spans
     if (!moments.empty()) now = m.bytes.back();
   }
   add(step_s, now);
+  if (!curves.firsts.empty()) add(step_s, curves.held);  // the optimizer has taken the gradients
   return m;
 }
 

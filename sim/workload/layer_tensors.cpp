@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "workload/memory.hpp"
+#include "workload/pattern.hpp"
+
 namespace tw {
 namespace {
 
@@ -283,6 +286,29 @@ Tape head_tape(const Work& w) {
   }
   tape.output(loss);
   return tape;
+}
+
+std::vector<int> offload_due(int offloaded, int layers) {
+  const int away = std::min(offloaded, layers - 1);
+  std::vector<int> due;
+  for (int k = 0; k < away; ++k) due.push_back(layers / away * (k + 1) - 1 + std::min(k + 1, layers % away));
+  return due;
+}
+
+double kept_activation_bytes(const Architecture& n, const LayerKind& kind, const Training& t, const Plan& p,
+                             const Software& s) {
+  return layer_tape({n, t, p, s, kind, sizes_of(n, t, p)}).forward().end[static_cast<size_t>(Held::activations)];
+}
+
+double layer_activation_bytes(const Architecture& n, const LayerKind& kind, const Training& t, const Plan& p,
+                              bool eager) {
+  Software s;
+  s.kernels.eager_elementwise = eager;
+  return layer_tape({n, t, p, s, kind, sizes_of(n, t, p)}).forward().now;
+}
+
+double layer_activation_bytes(const Architecture& n, const Training& t, const Plan& p, bool eager) {
+  return layer_activation_bytes(n, layer_kinds(n).front(), t, p, eager);
 }
 
 }  // namespace tw

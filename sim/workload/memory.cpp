@@ -1,6 +1,7 @@
 #include "workload/memory.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "workload/layer_tensors.hpp"
 #include "workload/parameters.hpp"
@@ -46,13 +47,15 @@ struct Pass {
 
 class Visits {
  public:
+  // `first`: of the backward passes that a step's gradients begin with.
   Visits(const Architecture& n, const Training& t, const Plan& p, const Software& s, const std::vector<int>& layers,
-         const std::vector<StageWork>& work)
+         const std::vector<StageWork>& work, bool first = false)
       : n_(n),
         t_(t),
         p_(p),
         s_(s),
         layers_(layers),
+        first_(first),
         kinds_(layer_kinds(n)),
         groups_(parameter_groups(n, t, p, s, layers)) {
     for (const StageWork& w : work)
@@ -62,15 +65,21 @@ class Visits {
         units_[kind] = unit(layer_tape(this->work(kind)), layer_flops(n, kind, static_cast<double>(t.sequence)));
   }
 
-  StageMemory stage(const StageWork& work) const;
-  StageCurves curves(const StageWork& work) const;
+  // Gradients of several micro-batches that are made by the first one's backward pass (zero_grad frees them).
+  bool begins() const {
+    return lasting() && !s_.memory.persistent_gradients && !views() && p_.sharding < Sharding::zero2;
+  }
+  StageMemory stage(const StageWork& work, const Visits& first) const;
+  StageCurves curves(const StageWork& work, const Visits& first) const;
 
  private:
   bool sharded() const { return p_.sharding == Sharding::zero3 && reshards(p_) && p_.sharded_over() > 1; }
   // Gradients outlive their micro-batch: buffers of the whole step, or several micro-batches that add up.
-  bool lasting() const { return s_.memory.persistent_gradients || p_.ga() > 1; }
+  bool lasting() const { return s_.memory.persistent_gradients || views() || p_.ga() > 1; }
+  // Gradients live in the buckets of their exchange; those of micro-batches without one are made beside them.
+  bool views() const { return s_.memory.gradient_views && p_.sharding == Sharding::none && p_.dp > 1 && p_.ga() == 1; }
   Tape::Weights weights() const {
-    if (sharded() || !lasting()) return Tape::Weights::stay;
+    if (sharded() || !lasting() || first_) return Tape::Weights::stay;
     return s_.memory.persistent_gradients ? Tape::Weights::in_place : Tape::Weights::pass;
   }
   Unit unit(const Tape& tape, double flops) const {
@@ -95,12 +104,14 @@ class Visits {
   Visit visit(int chunk) const;
   void settle(Visit& visit) const;
   MemoryParts parts_of(const HeldBytes& held) const;
+  MemoryPasses moments(const Visit& made) const;
 
   const Architecture& n_;
   const Training& t_;
   const Plan& p_;
   const Software& s_;
   const std::vector<int>& layers_;
+  const bool first_;
   std::vector<LayerKind> kinds_;
   std::vector<ParameterGroup> groups_;
   std::map<LayerKind, Unit> units_;  // before anything is sharded
@@ -118,10 +129,11 @@ void Visits::parameters(StageMemory& m, int chunk) const {
     m.weights += p_.sharding == Sharding::zero3 ? held / shards + (through && shards > 1 ? held : 0) : held;
     if (!g.trained) continue;
     const double gradients = g.held * s_.memory.gradient_bytes_per_parameter;
-    if (lasting() || through || p_.sharding == Sharding::zero2)
+    if ((lasting() && !begins()) || through || p_.sharding == Sharding::zero2)
       m.gradients +=
           p_.sharding < Sharding::zero2 ? gradients : gradients / shards + (through && shards > 1 ? gradients : 0);
-    if (p_.sharding == Sharding::none && g.exchanged > 1) m.gradients += s_.memory.bucket_copies * gradients;
+    const bool buckets = p_.sharding == Sharding::none && g.exchanged > 1 && !views();
+    if (buckets) m.gradients += s_.memory.bucket_copies * gradients;
     const double own = g.held / (p_.sharding == Sharding::none ? 1 : shards);
     m.optimizer += (1 - t_.offload_states) * own * state_bytes(g, t_, s_);
     m.host_states += t_.offload_states * own * (state_bytes(g, t_, s_) + host_gradient_bytes(t_));
@@ -213,7 +225,8 @@ Visits::Visit Visits::visit(int chunk) const {
   table.forward.add(Held::activations, x);
   if (begins) {
     const double bytes = kBf16 * static_cast<double>(n_.vocabulary) / p_.tp * static_cast<double>(n_.hidden);
-    if (!t_.lora && weights() == Tape::Weights::stay) table.backward.add(Held::gradients, bytes);
+    if (!t_.lora && weights() == Tape::Weights::stay && !(first_ && splits_))
+      table.backward.add(Held::gradients, bytes);
     if (!t_.lora && weights() == Tape::Weights::pass) table.backward.touch(Held::temporaries, bytes);
     gather(table, chunk, true, chunk == last && !n_.tied_embeddings ? 0.5 : 1);
   }
@@ -251,6 +264,12 @@ Visits::Visit Visits::visit(int chunk) const {
     Pass& later = made.passes[static_cast<size_t>(MemoryPass::weight)];
     for (auto u = heads.rbegin(); u != heads.rend(); ++u) later.then(u->weight, u->flops);
     for (size_t l = order.size(); l-- > 0;) later.then(order[l]->weight, order[l]->flops);
+  }
+  if (first_) {  // those of norms and tables too
+    Pass& last = splits_ ? made.passes[static_cast<size_t>(MemoryPass::weight)] : down;
+    last.add(Held::gradients, -last.all.end[static_cast<size_t>(Held::gradients)]);
+    for (const ParameterGroup& g : groups_)
+      if (g.chunk == chunk && g.trained) last.add(Held::gradients, g.held * s_.memory.gradient_bytes_per_parameter);
   }
   settle(made);
   return made;
@@ -293,22 +312,30 @@ MemoryParts Visits::parts_of(const HeldBytes& held) const {
           0};
 }
 
-StageMemory Visits::stage(const StageWork& work) const {
+StageMemory Visits::stage(const StageWork& work, const Visits& first) const {
   StageMemory m;
-  std::vector<Visit> visits;
+  std::vector<Visit> visits, firsts;
   for (const int chunk : work.chunks) {
     parameters(m, chunk);
     visits.push_back(visit(chunk));
+    if (begins()) firsts.push_back(first.visit(chunk));
   }
   HeldStretch step;
+  FirstGradients begun;
   double before_head = 0, away = 0;
-  for (const MemoryVisit& v : work.visits) {
-    const Visit& visit = visits[static_cast<size_t>(v.slot)];
+  const auto take = [&](const MemoryVisit& v) {
+    const auto slot = static_cast<size_t>(v.slot);
+    const bool earliest = !firsts.empty() && begun.insert(v);
+    const Visit& visit = earliest ? firsts[slot] : visits[slot];
     if (v.pass != MemoryPass::weight) away += v.pass == MemoryPass::forward ? visit.away : -visit.away;
     m.host_activations = std::max(m.host_activations, away);
     if (v.pass == MemoryPass::forward) before_head = std::max(before_head, step.pool[0] + visit.before_head);
     step.then(visit.of(v.pass).all);
-  }
+  };
+  std::for_each(work.visits.begin(), work.visits.end(), take);
+  // One round of several: the next finds gradients.
+  if (begins() && work.visits.size() == 2) std::for_each(work.visits.begin(), work.visits.end(), take);
+  m.workspace += s_.memory.products_workspace.value();
   // Blocks of logits serve the smaller requests of the passes after them.
   const auto& pool = step.pool_peak;
   const double cached = pool[1] + pool[2] + std::max(pool[0], before_head + pool[3] + pool[4]);
@@ -321,33 +348,32 @@ StageMemory Visits::stage(const StageWork& work) const {
   return m;
 }
 
-StageCurves Visits::curves(const StageWork& work) const {
+MemoryPasses Visits::moments(const Visit& made) const {
+  MemoryPasses passes;
+  for (size_t k = 0; k < passes.size(); ++k) {
+    const Pass& pass = made.passes[k];
+    for (const Pass::Moment& moment : pass.moments)
+      passes[k].push_back({pass.flops > 0 ? moment.flops / pass.flops : 0, parts_of(moment.held)});
+    if (!pass.moments.empty()) passes[k].push_back({1, parts_of(pass.all.end)});
+  }
+  return passes;
+}
+
+StageCurves Visits::curves(const StageWork& work, const Visits& first) const {
   StageCurves curves;
   StageMemory held;
   for (const int chunk : work.chunks) {
     parameters(held, chunk);
-    const Visit made = visit(chunk);
-    auto& passes = curves.visits.emplace_back();
-    for (size_t k = 0; k < passes.size(); ++k) {
-      const Pass& pass = made.passes[k];
-      for (const Pass::Moment& moment : pass.moments)
-        passes[k].push_back({pass.flops > 0 ? moment.flops / pass.flops : 0, parts_of(moment.held)});
-      if (!pass.moments.empty()) passes[k].push_back({1, parts_of(pass.all.end)});
-    }
+    curves.visits.push_back(moments(visit(chunk)));
+    if (begins()) curves.firsts.push_back(first.moments(first.visit(chunk)));
   }
-  held.context = stage(work).context;
+  held.workspace += s_.memory.products_workspace.value();
+  held.context = stage(work, first).context;
   curves.held = held.bytes();
   return curves;
 }
 
 }  // namespace
-
-std::vector<int> offload_due(int offloaded, int layers) {
-  const int away = std::min(offloaded, layers - 1);
-  std::vector<int> due;
-  for (int k = 0; k < away; ++k) due.push_back(layers / away * (k + 1) - 1 + std::min(k + 1, layers % away));
-  return due;
-}
 
 bool reshards(const Plan& p) {
   return p.sharding != Sharding::zero3 || p.pp == 1;
@@ -356,30 +382,19 @@ bool reshards(const Plan& p) {
 std::vector<StageMemory> memory_of_stages(const Architecture& n, const Training& t, const Plan& p, const Software& s,
                                           const std::vector<int>& layers, const std::vector<StageWork>& work) {
   const Visits visits(n, t, p, s, layers, work);
+  std::optional<Visits> first;
+  if (visits.begins()) first.emplace(n, t, p, s, layers, work, true);
   std::vector<StageMemory> stages;
-  for (const StageWork& w : work) stages.push_back(visits.stage(w));
+  for (const StageWork& w : work) stages.push_back(visits.stage(w, first ? *first : visits));
   return stages;
 }
 
 StageCurves memory_curves(const Architecture& n, const Training& t, const Plan& p, const Software& s,
                           const std::vector<int>& layers, const StageWork& work) {
-  return Visits(n, t, p, s, layers, {work}).curves(work);
-}
-
-double kept_activation_bytes(const Architecture& n, const LayerKind& kind, const Training& t, const Plan& p,
-                             const Software& s) {
-  return layer_tape({n, t, p, s, kind, sizes_of(n, t, p)}).forward().end[static_cast<size_t>(Held::activations)];
-}
-
-double layer_activation_bytes(const Architecture& n, const LayerKind& kind, const Training& t, const Plan& p,
-                              bool eager) {
-  Software s;
-  s.kernels.eager_elementwise = eager;
-  return layer_tape({n, t, p, s, kind, sizes_of(n, t, p)}).forward().now;
-}
-
-double layer_activation_bytes(const Architecture& n, const Training& t, const Plan& p, bool eager) {
-  return layer_activation_bytes(n, layer_kinds(n).front(), t, p, eager);
+  const Visits visits(n, t, p, s, layers, {work});
+  std::optional<Visits> first;
+  if (visits.begins()) first.emplace(n, t, p, s, layers, std::vector<StageWork>{work}, true);
+  return visits.curves(work, first ? *first : visits);
 }
 
 }  // namespace tw

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +47,17 @@ struct StageWork {
   std::vector<MemoryVisit> visits = {{0, MemoryPass::forward}, {0, MemoryPass::backward}};
 };
 
+// The first visit of each slot that makes gradients of weights.
+class FirstGradients {
+ public:
+  bool insert(const MemoryVisit& v) {
+    return (v.pass == MemoryPass::backward || v.pass == MemoryPass::weight) && slots_.insert(v.slot).second;
+  }
+
+ private:
+  std::set<int> slots_;
+};
+
 // Per pipeline stage; `layers` counts the layers of each chunk, in the order data visits them.
 std::vector<StageMemory> memory_of_stages(const Architecture& network, const Training& training, const Plan& plan,
                                           const Software& software, const std::vector<int>& layers,
@@ -57,9 +69,11 @@ struct MemoryMoment {
   double share = 0;
   MemoryParts bytes{};
 };
+using MemoryPasses = std::array<std::vector<MemoryMoment>, 4>;  // [MemoryPass]
 struct StageCurves {
-  MemoryParts held{};                                            // through the step
-  std::vector<std::array<std::vector<MemoryMoment>, 4>> visits;  // [slot][MemoryPass]
+  MemoryParts held{};                // through the step
+  std::vector<MemoryPasses> visits;  // of each slot
+  std::vector<MemoryPasses> firsts;  // of the visits that its gradients begin with (FirstGradients); empty: no others
 };
 StageCurves memory_curves(const Architecture& network, const Training& training, const Plan& plan,
                           const Software& software, const std::vector<int>& layers, const StageWork& work);

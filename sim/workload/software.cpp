@@ -167,6 +167,11 @@ void Software::Memory::describe(Description<Memory>& d) {
              "gradient buffers live through the whole step; else a step of one micro-batch frees them");
   d.optional("bucket_copies", &Memory::bucket_copies,
              "copies of the gradients that the buckets of a plain data-parallel exchange hold", between(0, 4));
+  d.optional("gradient_views", &Memory::gradient_views,
+             "gradients are views of the buckets of a plain data-parallel exchange, which live through the whole step; "
+             "else tensors beside them");
+  d.optional("products_workspace", &Memory::products_workspace,
+             "workspaces of the library of matrix products, which the framework's allocator holds");
 }
 
 void Software::Phases::describe(Description<Phases>& d) {

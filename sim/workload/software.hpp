@@ -115,6 +115,8 @@ struct Software {
     Loss loss = Loss::fp32;
     bool persistent_gradients = true;  // gradient buffers live through the whole step
     double bucket_copies = 0;          // copies of the gradients that all-reduce buckets hold
+    bool gradient_views = false;       // gradients are views of those buckets, which live through the whole step
+    Bytes products_workspace;          // of the products' library, in the framework's allocator
     static void describe(Description<Memory>& d);
   } memory;
   // Fixed times of a run's phases.

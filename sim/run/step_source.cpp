@@ -39,10 +39,18 @@ double drawn_from(const std::vector<double>& values, uint64_t seed, uint64_t ind
 StepSource::StepSource(const RunModel& model, network::Engine& engine, const SeriesRun& series)
     : model_(model), engine_(engine), series_(series) {
   const StepPlan& plan = model.step;
-  if (plan.meet_every_visit)
-    for (const IssuedWork& i : model.quiet.intervals) noises_.push_back(noise_of(plan.noise, i, plan.nodes_per_member));
-  else
+  if (plan.meet_every_visit) {
+    // A host that waits for its device (device_s 0) does so before the same meeting.
+    for (const IssuedWork& i : model.quiet.intervals) {
+      const MemberNoise n = noise_of(plan.noise, i, plan.nodes_per_member);
+      if (i.device_s > 0 || noises_.empty())
+        noises_.push_back(n);
+      else
+        noises_.back().stalls += n.stalls;
+    }
+  } else {
     noises_ = {noise_of(plan.noise, model.quiet.intervals, plan.nodes_per_member)};
+  }
   const uint64_t draws = std::max<uint64_t>(1, noises_.size());
   exact_steps_ = std::max<uint64_t>(kReplayedSteps, kExactDraws / draws);
 }

@@ -120,15 +120,16 @@ double variance(double sigma, double length_s, Time correlation) {
   return sigma * sigma * length_s * std::min(1.0, length_s / correlation.value());
 }
 
-// Stalls that outlast the host's lead. A stall of exponential length m outlasts a lead of L with probability
-// exp(-L / m), and what is left of it is exponential again; the lead grows evenly over the interval.
+// Stalls that outlast the host's lead. They fall at any of the host's time: a stall of exponential length m outlasts a
+// lead of L with probability exp(-L / m), and what is left of it is exponential again. The lead changes evenly
+// meanwhile. A host that waits for its device takes its time to issue nothing (device_s 0), and the lead is used up.
 double stalls_of(const HostNoise& profile, const IssuedWork& i, double nodes_per_member) {
   const double m = profile.stall_mean.value();
   if (m <= 0) return 0;
-  const double growth = std::max(0.0, i.device_s - i.host_s) / m;
-  const double mean = growth > 1e-9 ? (1 - std::exp(-growth)) / growth : 1;
-  return profile.stalls_per_hour / 3600 * std::max(i.device_s, i.host_s) * nodes_per_member *
-         std::exp(-std::max(0.0, i.lead_s) / m) * mean;
+  const double before = std::max(0.0, i.lead_s) / m, after = std::max(0.0, i.lead_s + i.device_s - i.host_s) / m;
+  const double change = std::abs(after - before), least = std::min(before, after);
+  const double outlast = std::exp(-least) * (change > 1e-9 ? -std::expm1(-change) / change : 1);
+  return profile.stalls_per_hour / 3600 * i.host_s * nodes_per_member * outlast;
 }
 
 }  // namespace
@@ -144,7 +145,7 @@ MemberNoise noise_of(const HostNoise& profile, const std::vector<IssuedWork>& in
   for (const IssuedWork& i : intervals) {
     device_s += i.device_s;
     // Where the host is late its own noise shows.
-    if (i.host_s > i.device_s + i.lead_s) host_s += i.host_s;
+    if (i.device_s > 0 && i.host_s > i.device_s + i.lead_s) host_s += i.host_s;
     n.stalls += stalls_of(profile, i, nodes_per_member);
   }
   n.sigma_s = std::sqrt(variance(profile.device_sigma, device_s, profile.correlation) +

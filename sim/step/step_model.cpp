@@ -92,16 +92,22 @@ void StepSimulation::compute(int stage, int replica, double now) {
   const double host_begin = w.host_free_s, host_end = std::max(host_begin + c.host_s, now + c.to_host_s);
   const double end = std::max(now + c.device_s(), host_begin + c.from_host());
   span(stage, replica, Span::Stream::host, std::max(host_begin, begin_s_), host_end, v, "issue");
+  // The host is ahead by what the launch queue holds at most.
+  const double queue_s = c.launches > 0 ? kLaunchQueue * c.device_s() / c.launches : end - begin_s_ + 1;
+  const double waits_s = std::max(0.0, std::max(host_end, end - queue_s) - host_begin - c.host_s);
   const IssuedWork interval{c.device_s(), c.host_s, now - host_begin};
+  const IssuedWork wait{0, waits_s, interval.lead_s + interval.device_s - interval.host_s};
   w.intervals.push_back(interval);
+  if (waits_s > 0) w.intervals.push_back(wait);
   double jitter = 0;
   if (plan_.meet_every_visit) {
-    jitter = draw(noise_of(plan_.noise, interval, plan_.nodes_per_member / plan_.stages), stage, replica);
+    const double nodes = plan_.nodes_per_member / plan_.stages;
+    MemberNoise n = noise_of(plan_.noise, interval, nodes);
+    if (waits_s > 0) n.stalls += noise_of(plan_.noise, wait, nodes).stalls;
+    jitter = draw(n, stage, replica);
     jitter = std::max(jitter, now - end);  // an interval cannot become negative
   }
   if (!plan_.slow.empty()) jitter += (end - now) * (plan_.slow[at(stage, replica)] - 1);
-  // The host is ahead by what the launch queue holds at most.
-  const double queue_s = c.launches > 0 ? kLaunchQueue * c.device_s() / c.launches : end - begin_s_ + 1;
   w.host_free_s = std::max(host_end + (host_end >= end ? jitter : 0), end - queue_s);
   charge(w, c, end - now, jitter, v.backward ? w.backward : w.forward);
   w.doing = &c;
@@ -136,6 +142,16 @@ void StepSimulation::compute(int stage, int replica, double now) {
 double StepSimulation::draw(const MemberNoise& n, int stage, int replica) {
   return replicas_ == 1 ? draw_maximum(n, plan_.members, streams_[at(stage, replica)])
                         : draw_member(n, streams_[at(stage, replica)]);
+}
+
+double StepSimulation::draw_at_end(const IssuedWork& at_end) {
+  const MemberNoise n = noise_of(plan_.noise, at_end, plan_.nodes_per_member);
+  double worst = 0;
+  for (int r = 0; r < replicas_; ++r) {
+    SplitMix64 stream = end_stream(seed_, step_, r);
+    worst = std::max(worst, replicas_ == 1 ? draw_maximum(n, plan_.members, stream) : draw_member(n, stream));
+  }
+  return worst;
 }
 
 void StepSimulation::charge(Worker& w, const TaskCost& c, double elapsed_s, double jitter_s, Stretch& stretch) {
@@ -264,8 +280,13 @@ StepOutcome StepSimulation::outcome() {
   for (size_t i = 0; i < workers_.size(); i += static_cast<size_t>(replicas_))
     if (workers_[i].charged.compute > workers_[busiest].charged.compute) busiest = i;
   out.intervals = workers_[busiest].intervals;
+  // At the end all hosts wait for their devices (the norm of the gradients); those of the next step begin together.
+  const double waits_s = std::max(0.0, end - workers_[busiest].host_free_s - plan_.host_lead_s);
+  const IssuedWork at_end{0, waits_s, waits_s + plan_.host_lead_s};
+  out.intervals.push_back(at_end);
   out.time_s = end - begin_s_ + plan_.fixed_s;
-  const double jitter = plan_.meet_every_visit ? 0 : end_jitter_s(plan_, out, replicas_, seed_, step_);
+  const double jitter =
+      plan_.meet_every_visit ? draw_at_end(at_end) : end_jitter_s(plan_, out, replicas_, seed_, step_);
   out.breakdown = workers_[busiest].charged;
   out.breakdown.bubble += end - workers_[busiest].done_s;
   out.breakdown.jitter += jitter;

@@ -57,6 +57,11 @@ inline SplitMix64 member_stream(uint64_t seed, uint64_t step, int stage, int rep
                        (step << 24U) ^ (static_cast<uint64_t>(stage) << 16U) ^ static_cast<uint64_t>(replica));
 }
 
+// Of what is late at a step's end, where it does not matter how many draws came before: plans meet the same stalls.
+inline SplitMix64 end_stream(uint64_t seed, uint64_t step, int replica) {
+  return random_stream(seed, "step end", (step << 16U) ^ static_cast<uint64_t>(replica));
+}
+
 class StepSimulation {
  public:
   StepSimulation(const StepPlan& plan, const StepNetwork& net, network::Engine& engine, int replicas, uint64_t seed,
@@ -127,6 +132,7 @@ class StepSimulation {
   void in_visit(int stage, int replica, size_t index, double due_s, bool end, std::function<void()> what);
 
   double draw(const MemberNoise& n, int stage, int replica);
+  double draw_at_end(const IssuedWork& at_end);
 
   static void charge(Worker& w, const TaskCost& c, double elapsed_s, double jitter_s, Stretch& stretch);
 

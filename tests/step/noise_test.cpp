@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <vector>
 
 using namespace tw;
@@ -61,4 +62,22 @@ TEST_CASE("a host that runs ahead absorbs stalls and does not pass its noise on"
   const MemberNoise whole = noise_of(profile, {0.6, 0.2, 0.1}, 1);
   const MemberNoise halves = noise_of(profile, {{0.3, 0.1, 0.1}, {0.3, 0.1, 0.3}}, 1);
   CHECK(halves.stalls == Approx(whole.stalls).epsilon(1e-9));
+}
+
+// By hand: stalls of mean m come at `rate`. A host that begins with its device and issues in h what takes d there is
+// ahead by y (d / h - 1) after y seconds of its own, so that of the stalls that fall while it gains its lead
+// rate * m h / (d - h) count. At the end it waits for its device, and what begins u before that counts with exp(-u /
+// m).
+TEST_CASE("stalls count while a host gains its lead and where it waits for its device, by the host's own clock") {
+  HostNoise profile;
+  profile.stalls_per_hour = 3600;
+  profile.stall_mean = seconds(0.05);
+  const double m = 0.05, d = 0.012, h = 0.004;
+  std::vector<IssuedWork> ramp;
+  for (int i = 0; i < 200; ++i) ramp.push_back({d, h, i * (d - h)});
+  CHECK(noise_of(profile, ramp, 1).stalls == Approx(m * h / (d - h)).epsilon(1e-6));
+  CHECK(noise_of(profile, {0, 1, 1}, 1).stalls == Approx(m).epsilon(1e-6));
+  CHECK(noise_of(profile, {0, 0.02, 0.02}, 1).stalls == Approx(m * (1 - std::exp(-0.4))).epsilon(1e-9));
+  // A host that is always late: all of its time.
+  CHECK(noise_of(profile, {h, d, 0}, 1).stalls == Approx(d).epsilon(1e-9));
 }

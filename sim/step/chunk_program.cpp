@@ -27,11 +27,14 @@ bool ChunkShape::operator==(const ChunkShape& o) const {
 ChunkProgram::ChunkProgram(const StepInputs& in, const ExchangeTime& exchange, const Slowdown& slowdown, Pass pass,
                            const SharedExchanges& shared)
     : in_(in), exchange_(exchange), pass_(pass), shared_(shared) {
-  const LayerOperations embed = embedding_operations(*in.network, *in.training, *in.plan, *in.software);
-  const LayerOperations head = head_operations(*in.network, *in.training, *in.plan, *in.software);
+  // Nobody wants an operand transposed where no gradient of a weight follows.
+  Software software = *in.software;
+  if (pass == Pass::evaluation) software.kernels.cast_transpose = 0;
+  const LayerOperations embed = embedding_operations(*in.network, *in.training, *in.plan, software);
+  const LayerOperations head = head_operations(*in.network, *in.training, *in.plan, software);
   for (const LayerKind& kind : layer_kinds(*in.network)) {
     if (of_kind_.count(kind) > 0) continue;
-    const LayerOperations layer = layer_operations(*in.network, kind, *in.training, *in.plan, *in.software);
+    const LayerOperations layer = layer_operations(*in.network, kind, *in.training, *in.plan, software);
     of_kind_[kind].forward = timed(layer.forward, slowdown.forward);
     if (pass != Pass::evaluation) of_kind_[kind].backward = timed(layer.backward, slowdown.backward);
   }

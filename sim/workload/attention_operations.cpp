@@ -62,7 +62,10 @@ void attention_gradient(Builder& b, const Work& w) {
   b.attention("attention gradient", attention_shape(w), fp8_attention(w));
   if (cp < 2) return;
   if (w.p.context == ContextExchange::ring) {
-    b.memory("merge CP gradients", cp * s.tokens * (s.query + 2 * s.kv) * (kBf16 + 2 * kFp32), 8 * cp);
+    // In BF16 the first round's gradient of queries is copied, later ones are added; keys and values are copied to the
+    // buffers they travel in, and each round joins their gradients, which are added to those that came (Transformer
+    // Engine, context_parallel.py, AttnFuncWithCPAndKVP2P; the rank that works on all its queries in every round).
+    b.memory("merge CP gradients", kBf16 * s.tokens * ((3 * cp - 1) * s.query + (5 * cp + 0.5) * 2 * s.kv), 8 * cp);
   }
   if (w.p.context == ContextExchange::all_gather) b.exchange("CP scatter", Exchange::cp_reduce_scatter, slice * cp);
   if (w.p.context == ContextExchange::heads)
@@ -174,8 +177,10 @@ void attention_forward(Builder& b, const Work& w) {
   rotate(b, w, false);
   context_before(b, w);
   b.attention("attention", attention_shape(w), fp8_attention(w));
+  // Keys and values are joined to travel; the first part is scaled and the others are added to it, in BF16, each by one
+  // fused kernel (Transformer Engine, flash_attn_fwd_out_correction).
   if (w.p.cp > 1 && w.p.context == ContextExchange::ring)
-    b.memory("merge CP parts", w.p.cp * s.tokens * s.query * (kBf16 + 2 * kFp32), 4 * w.p.cp);
+    b.memory("merge CP parts", kBf16 * s.tokens * ((3 * w.p.cp - 1) * s.query + 2 * 2 * s.kv), 4 * w.p.cp);
   if (w.p.cp > 1 && w.p.context == ContextExchange::heads)
     b.exchange("CP heads", Exchange::cp_all_to_all, kBf16 * s.tokens * s.output);
   b.cast("cast projection input", s.precision, s.tokens * s.output);

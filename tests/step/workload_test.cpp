@@ -2,6 +2,7 @@
 
 #include "core/csv.hpp"
 #include "core/document.hpp"
+#include "step/chunk_program.hpp"
 #include "step/cost.hpp"
 #include "workload/memory.hpp"
 #include "workload/operations.hpp"
@@ -122,6 +123,26 @@ TEST_CASE("current scaling reads an FP8 operand once more, and no other precisio
     t.precision = p;
     CHECK(cast(current).bytes == cast(delayed).bytes);
   }
+}
+
+TEST_CASE("kernels bound by memory take what was measured, small ones longer a byte") {
+  const Accelerator h100 = load<Accelerator>("models/accelerators/h100-sxm.json");
+  Software software;
+  software.kernels.memory_efficiency = 1;
+  const std::vector<std::string> simple{
+      "add_", "gelu_", "rope_triton", "swiglu_fwd_triton", "rms_norm_fwd_triton", "fp8_cast_torch"};
+  const CsvTable table = CsvTable::load("reference/gpu_lab_2/memory_ops.csv");
+  int rows = 0;
+  for (size_t row = 0; row < table.rows(); ++row) {
+    const std::string op = table.text(row, "op");
+    const bool counts = std::any_of(simple.begin(), simple.end(), [&](const auto& s) { return op.rfind(s, 0) == 0; });
+    if (!counts || table.value(row, "bytes_read_plus_written") < 24e6) continue;
+    Operation o;
+    o.bytes = table.value(row, "bytes_read_plus_written");
+    CHECK(kernel_time_s(o, h100, software, 1) == Approx(table.value(row, "seconds")).epsilon(0.06));
+    ++rows;
+  }
+  CHECK(rows > 20);
 }
 
 TEST_CASE("layers of chunks") {

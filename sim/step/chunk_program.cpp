@@ -138,6 +138,12 @@ TaskCost ChunkProgram::played(const TaskList& b, const Played& device) const {
   }
   c.flops = b.flops;
   c.launches = b.launches;
+  if (in_.software->host.traced_gap.value() > 0) {
+    // A layer that was traced alone takes what it took with its host, wherever it runs: no host is ahead of the device
+    // where a stage waits, and none of what waits for the head.
+    c.gap_s += std::max(0.0, c.from_host() - c.device_s());
+    c.host_s = c.from_host_s = 0;
+  }
   if (!shared_.empty()) c.shared = visit_exchanges(b.tasks, device, shared_);
   if (kept_ != nullptr) kept_->push_back({b.tasks, device, 1});
   return c;

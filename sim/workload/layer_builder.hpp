@@ -120,6 +120,11 @@ class Builder {
     norm(name, 3 * bf16_bytes, 2);
     memory("residual gradient", 3 * bf16_bytes);
   }
+  // Gradients of the biases of two linear layers: each sums the gradient of its output over the tokens, in a kernel of
+  // its own where nothing is fused.
+  void bias_gradients(const char* name, const Work& w, double bytes) {
+    if (eager() && w.n.biases && trained_) memory(name, bytes, 2);
+  }
   // What follows belongs to this part of the layer.
   void part(GraphPart p) { part_ = p; }
   // The host waits for the last operation.

@@ -44,17 +44,18 @@ Horizon horizon_of(const RunInputs& in, const RunModel& model, double target_sam
                             marks * (software.phases.evaluation_fixed.value() +
                                      (in.step.workload ? in.step.workload->evaluation_fixed.value() : 0) +
                                      evaluation_batches(in) * model.evaluation_batch_s);
-  if (!(steps <= kMostSteps) || !(expected_s <= kLongestRun_s))
-    throw DoesNotFit(
-        fmt::format("a run of {:.3g} steps and {:.3g} days; at most {:.0g} steps and ten years are simulated", steps,
-                    expected_s / 86400, kMostSteps));
   const auto at_most = [](const char* what, double count, double most, const char* allowed) {
     if (!(count <= most))
       throw DoesNotFit(
           fmt::format("a run with {:.3g} {}; at most {:.0g} are simulated: {}", count, what, most, allowed));
   };
-  at_most("evaluations", std::min(steps, marks), kMostEvaluations, "a longer evaluation_interval");
+  // First, since marks without number make the run's time one, too.
   at_most("marks of evaluations", marks, kMostMarks, "a longer evaluation_interval");
+  if (!(steps <= kMostSteps) || !(expected_s <= kLongestRun_s))
+    throw DoesNotFit(
+        fmt::format("a run of {:.3g} steps and {:.3g} days; at most {:.0g} steps and ten years are simulated", steps,
+                    expected_s / 86400, kMostSteps));
+  at_most("evaluations", std::min(steps, marks), kMostEvaluations, "a longer evaluation_interval");
   at_most("failures", job_failure_rates(in).total() * expected_s, kMostFailures, "a longer time between failures");
   if (run.checkpoints) {
     const double by_time = run.checkpoints->interval.value();

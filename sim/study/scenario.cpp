@@ -11,6 +11,7 @@
 #include "hardware/transfer.hpp"
 #include "network/collective.hpp"
 #include "power/check_power.hpp"
+#include "power/failure.hpp"
 #include "power/network_rule.hpp"
 #include "run/benchmark.hpp"
 #include "run/slow_step.hpp"
@@ -18,6 +19,7 @@
 #include "study/profiled_chip.hpp"
 #include "study/what_if_accelerator.hpp"
 #include "topology/fabric.hpp"
+#include "topology/placement.hpp"
 #include "workload/parameters.hpp"
 #include "workload/pattern.hpp"
 
@@ -120,6 +122,20 @@ void choose_rule(Scenario& s, const ReadContext& at) {
   }
 }
 
+// What fails must feed a node of the job.
+void check_power_failures(const Scenario& s, int own_nodes, const ReadContext& at) {
+  if (s.run.power_failures.empty()) return;
+  const std::vector<int> placed = place(build_fabric(s.cluster), s.placement, own_nodes);
+  for (size_t i = 0; i < s.run.power_failures.size(); ++i) {
+    try {
+      (void)Supply(s.cluster, placed, static_cast<size_t>(s.plan.nodes), {s.run.power_failures[i]});
+    } catch (const InputError& e) {
+      const Fault& f = e.faults().front();
+      at.at(i).at(f.place.substr(1)).fault(f.what, f.allowed);
+    }
+  }
+}
+
 // What waits in the host's memory needs one, and a link to it.
 void check_offload(const Scenario& s, const ReadContext& at) {
   const Training& t = *s.training;
@@ -202,9 +218,11 @@ void check_scenario(Scenario& s, const ReadContext& root) {
   choose_rule(s, root.at("network_rule"));
   const int own_nodes = s.plan.nodes + s.plan.evaluation_nodes;
   check_placement(s.placement, s.cluster.nodes(), own_nodes, root.at("placement"));
-  if (root.faults->size() == before && problem.empty())
+  if (root.faults->size() == before && problem.empty()) {
     check_neighbours({s.jobs, s.traffic}, s.cluster, library_of(s.software, s.cluster.node.accelerator), s.placement,
                      own_nodes, root);
+    check_power_failures(s, own_nodes, root.at("run").at("power_failures"));
+  }
   check_site(s.site, root.at("site"));
 }
 

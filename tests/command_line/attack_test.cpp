@@ -47,6 +47,17 @@ TEST_CASE("a failure of power after the end of a run changes nothing") {
   CHECK(json::parse(r.out).front()["run"]["status"] == "finished");
 }
 
+TEST_CASE("what fails must feed a node of the job: check says so as run does") {
+  const std::string spare =
+      R"(/run/power_failures=[{"part":"feed","at":"1 s","lasts":"2 s"},{"part":"shelf","unit":3,"at":"1 s"}])";
+  for (const char* command : {"check", "run"}) {
+    const Run r = run({command, k8, "--set", spare});
+    CHECK(r.code == 2);
+    CHECK(
+        holds(r.err, "/run/power_failures/1/unit: bus 3 feeds no node of the job (name the bus of a node that runs)"));
+  }
+}
+
 TEST_CASE("sweeps and plans do not rank a run that dies") {
   const Folder f;
   const auto study = f.put("study.json", R"({"name": "s", "scenario": ")" + k8 + R"(", "axes": [{"set":
@@ -131,6 +142,7 @@ TEST_CASE("inputs that would take for ever are refused before work starts") {
   };
   refused({"/software/init=1e30 s"}, 2, "is beyond what there is");
   refused({"/run/evaluation_interval=1e-9"}, 3, "at most");
+  refused({"/run/evaluation_interval=1e-300"}, 3, "a longer evaluation_interval");
   refused({R"(/run/reliability={"name": "bad", "gpu_mtbf": "60 s"})", "/run/samples=1e7"}, 3, "failures");
   refused({"/plan/gbs=1000000000"}, 3, "visits of stages");
   std::string many = "/run/samples_by_run=[";

@@ -95,7 +95,8 @@ TEST_CASE("steps measured each in a process of its own") {
 }
 
 // What a step's process holds of models that it deleted (held.csv): under DDP their buckets, under FSDP2 their share of
-// the weights. How many sets are left when a row is measured is Python's collector's chance and was read off the rows.
+// the weights. How many sets are left when a row is measured depends on what the process made before and was read off
+// the rows.
 TEST_CASE("rows of gpu_lab and gpu_lab_3 with what their processes held") {
   const CsvTable table = CsvTable::load("reference/gpu_lab_12/steps.csv");
   const CsvTable held = CsvTable::load("reference/gpu_lab_12/held.csv");

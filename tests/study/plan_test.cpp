@@ -90,7 +90,7 @@ TEST_CASE("plans: the published choice for Llama 3.1 70B in FP8 is found") {
 TEST_CASE("plans: the published choice for a Llama 3.1 405B of 8 layers is missed by no more than is known") {
   // The plans of the 405B proxies are those of the whole model, which needs TP 8: a model of 8 to 62 layers would be
   // trained faster with less tensor parallelism (reference/known_gaps.json).
-  check_choice({"405b", "bf16", R"({"nodes": 4, "tp": 8, "cp": 2, "gbs": 64, "sharding": "zero1"})", 8, 16, 12.6});
+  check_choice({"405b", "bf16", R"({"nodes": 4, "tp": 8, "cp": 2, "gbs": 64, "sharding": "zero1"})", 8, 17, 12.6});
 }
 
 TEST_CASE("plans: an estimate is near what is simulated") {

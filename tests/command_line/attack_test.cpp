@@ -53,8 +53,7 @@ TEST_CASE("what fails must feed a node of the job: check says so as run does") {
   for (const char* command : {"check", "run"}) {
     const Run r = run({command, k8, "--set", spare});
     CHECK(r.code == 2);
-    CHECK(
-        holds(r.err, "/run/power_failures/1/unit: bus 30 feeds no node of the job"));
+    CHECK(holds(r.err, "/run/power_failures/1/unit: bus 30 feeds no node of the job"));
   }
 }
 

@@ -106,7 +106,7 @@ const std::vector<CollectiveAlgorithm>& algorithms() {
 
 std::vector<std::string> algorithm_names(const std::vector<CollectiveAlgorithm>& known) {
   std::vector<std::string> names{"auto"};
-  for (const CollectiveAlgorithm& a : known) names.push_back(a.name);
+  for (const CollectiveAlgorithm& a : known) names.emplace_back(a.name);
   return names;
 }
 

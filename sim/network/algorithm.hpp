@@ -5,6 +5,7 @@
 
 #include <climits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "network/collective_types.hpp"
@@ -96,7 +97,7 @@ struct FlowPlan {
 struct CollectiveOptions;
 
 struct CollectiveAlgorithm {
-  std::string name;
+  std::string_view name;  // a literal: with nothing to destroy, the copies in the program and its engine are no fault
   // Why it cannot run; empty when it can.
   std::string (*refusal)(const Group& group, Operation operation);
   FlowPlan (*plan)(const Group& group, Operation operation);

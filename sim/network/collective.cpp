@@ -124,7 +124,7 @@ const CollectiveAlgorithm& Collectives::named_algorithm(const std::vector<const 
   for (const CollectiveAlgorithm& a : *options_.known) {
     if (options_.algorithm != a.name) continue;
     for (const Group* g : groups)
-      if (const std::string why = a.refusal(*g, op); !why.empty()) refuse(op, a.name, why);
+      if (const std::string why = a.refusal(*g, op); !why.empty()) refuse(op, std::string(a.name), why);
     return a;
   }
   throw InputError({{"", "", fmt::format("there is no algorithm \"{}\"", options_.algorithm),

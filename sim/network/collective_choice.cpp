@@ -43,7 +43,7 @@ void Collectives::consider(Operation op, double bytes, const Built& built, std::
       continue;
     const auto& c = row_of(rows, protocol);
     if (!c) continue;
-    all.push_back({built.algorithm->name, protocol,
+    all.push_back({std::string(built.algorithm->name), protocol,
                    latency_of(*c, built) + relayed_s(*c, built, bytes) + bytes * built.slowest / c->efficiency, 0, "",
                    ""});
     assume(op, bytes, built, *c, all.back());
@@ -168,7 +168,8 @@ void Collectives::add_refusals(const std::vector<Group>& groups, Operation op, s
     std::string why;
     for (const Group& g : groups)
       if (why.empty()) why = a.refusal(g, op);
-    all.push_back({a.name, Protocol::automatic, 0, 0, why.empty() ? "it is not offered without being named" : why, ""});
+    all.push_back({std::string(a.name), Protocol::automatic, 0, 0,
+                   why.empty() ? "it is not offered without being named" : why, ""});
   }
 }
 
@@ -176,7 +177,7 @@ std::vector<Fault> library_faults(const CollectiveLibrary& library) {
   std::vector<Fault> faults;
   std::vector<std::string> operations, known;
   for (const auto& entry : Choices<Operation>::table()) operations.push_back(entry.first);
-  for (const CollectiveAlgorithm& a : algorithms()) known.push_back(a.name);
+  for (const CollectiveAlgorithm& a : algorithms()) known.emplace_back(a.name);
   for (size_t i = 0; i < library.choices.size(); ++i)
     for (const auto& [key, word, words] : {std::tuple{"operation", &library.choices[i].operation, &operations},
                                            std::tuple{"algorithm", &library.choices[i].algorithm, &known}})

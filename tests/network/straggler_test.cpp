@@ -125,12 +125,12 @@ TEST_CASE("a late rank delays an exchange by what it is late at most: every algo
   for (const CollectiveAlgorithm& algorithm : algorithms())
     for (const auto& [name, op] : Choices<Operation>::table()) {
       if (!algorithm.refusal(group, op).empty()) continue;
-      const double on_time_s = as_messages_s(f, op, named(algorithm.name));
-      const double load_s = as_load(f, op, named(algorithm.name)).time_s;
+      const double on_time_s = as_messages_s(f, op, named(std::string(algorithm.name)));
+      const double load_s = as_load(f, op, named(std::string(algorithm.name))).time_s;
       for (int rank = 0; rank < group.n(); ++rank)
         for (const double d : {20e-6, 0.05}) {
           INFO(algorithm.name << ", " << name << ", rank " << rank << " late by " << d);
-          CollectiveOptions late = named(algorithm.name);
+          CollectiveOptions late = named(std::string(algorithm.name));
           late.late_s.assign(static_cast<size_t>(group.n()), 0);
           late.late_s[static_cast<size_t>(rank)] = d;
           CHECK(as_load(f, op, late).time_s == Approx(load_s + d).epsilon(1e-12));

@@ -130,8 +130,9 @@ TEST_CASE("a slow cable makes nothing faster, and bytes are conserved: random wi
     const Collective op = operations[static_cast<size_t>(draw.below(static_cast<int>(operations.size())))].second;
     for (const CollectiveAlgorithm& algorithm : algorithms()) {
       if (!algorithm.refusal(group, op).empty() || algorithm.name == "sharp") continue;
-      const CollectiveCost before = Collectives(healthy, simple_options(algorithm.name)).cost(op, ranks, 1e9);
-      const CollectiveCost after = Collectives(slow, simple_options(algorithm.name)).cost(op, ranks, 1e9);
+      const CollectiveCost before =
+          Collectives(healthy, simple_options(std::string(algorithm.name))).cost(op, ranks, 1e9);
+      const CollectiveCost after = Collectives(slow, simple_options(std::string(algorithm.name))).cost(op, ranks, 1e9);
       INFO(algorithm.name << " " << choice_name(op));
       CHECK(after.time_s >= before.time_s * (1 - 1e-9));
       // Never worse than all of its traffic over what is left of one cable.

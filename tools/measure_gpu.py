@@ -64,6 +64,9 @@ COLUMNS = {
     "expert_biases": "gpu,op,way,rows,hidden,inner,experts,seconds,kernels,host_s",
     "rotary_scaled": "gpu,way,tokens,heads,head_dim,seconds,kernels,host_s",
     "drop_over_capacity": "gpu,way,tokens,experts,top_k,seconds,kernels,host_s",
+    "latent_rotary": "gpu,way,tokens,heads,seconds,kernels,host_s",
+    "by_expert": "gpu,way,tokens,hidden,experts,top_k,seconds,kernels,host_s",
+    "group_router": "gpu,way,tokens,experts,top_k,seconds,kernels,host_s",
     "attention_windows": "gpu,batch,heads,seq,head_dim,window,fwd_s,bwd_s",
     "attention_long": "gpu,backend,heads,seq,head_dim,fwd_s,bwd_s",
     "send_recv": "gpu,ranks,case,bytes,seconds,host_s",
@@ -1852,6 +1855,128 @@ def section_rotary_scaled(ctx):
                   [(1, 8, 64)] if ctx.cfg["quick"] else [(b, h, 64) for b in (1, 4) for h in (8, 64)], rotary_scaled_pair)
 
 
+def latent_rotary_pair(batch, heads):
+    """(forward, backward) of what lies between latent attention's up-projections and its scores, as eager BF16 kernels:
+    heads are taken apart, their last 64 turned (even and odd places first put into halves), joined again, one key's
+    positions copied for all heads, values made contiguous."""
+    q = rand(4096, batch, heads, 192).requires_grad_()
+    kv = rand(4096, batch, heads, 256).requires_grad_()
+    k_turned = rand(4096, batch, 1, 64).requires_grad_()
+    angles = torch.randn(4096, 1, 1, 64, device="cuda")
+
+    def turn(x):
+        x = torch.cat((x[..., 0::2], x[..., 1::2]), -1)
+        cos, sin = ((f(angles) * 1.2).to(x.dtype) for f in (torch.cos, torch.sin))
+        one, two = torch.chunk(x, 2, -1)
+        return x * cos + torch.cat((-two, one), -1) * sin
+
+    def forward():
+        q_rest, q_turned = torch.split(q, [128, 64], -1)
+        k_rest, value = torch.split(kv, [128, 128], -1)
+        query = torch.cat((q_rest, turn(q_turned)), -1)
+        key = torch.cat((k_rest, turn(k_turned).expand(-1, -1, heads, -1)), -1)
+        return query, key, value.contiguous()
+
+    out = forward()
+    g = [torch.randn_like(o) for o in out]
+    return forward, lambda: torch.autograd.grad(out, (q, kv, k_turned), g, retain_graph=True)
+
+
+def by_expert_kernels():
+    """Kernels that bring tokens to experts and back, a program for each token, that look at every expert in turn (as
+    Transformer Engine's did before topk << experts was taken care of, its pull request 1927)."""
+    import triton
+    import triton.language as tl
+    globals()["tl"] = tl  # kernels find names in their module
+    blocks = [triton.Config({"BLOCK": b}) for b in (256, 512, 1024, 2048, 4096)]
+
+    @triton.autotune(configs=blocks, key=["hidden", "experts"])
+    @triton.jit
+    def spread(rows, places, out, tokens, experts, hidden, BLOCK: tl.constexpr):
+        token = tl.program_id(0).to(tl.int64)
+        start = 0
+        while start < hidden:
+            at = start + tl.arange(0, BLOCK)
+            row = tl.load(rows + token * hidden + at, mask=at < hidden)
+            for expert in range(experts):
+                place = tl.load(places + expert * tokens + token).to(tl.int64)
+                if place != -1:
+                    tl.store(out + place * hidden + at, row, mask=at < hidden)
+            start += BLOCK
+
+    @triton.autotune(configs=blocks, key=["hidden", "experts"])
+    @triton.jit
+    def gather(rows, places, out, tokens, experts, hidden, BLOCK: tl.constexpr):
+        token = tl.program_id(0).to(tl.int64)
+        start = 0
+        while start < hidden:
+            at = start + tl.arange(0, BLOCK)
+            total = tl.zeros((BLOCK,), dtype=tl.float32)
+            for expert in range(experts):
+                place = tl.load(places + expert * tokens + token).to(tl.int64)
+                if place != -1:
+                    total += tl.load(rows + place * hidden + at, mask=at < hidden).to(tl.float32)
+            tl.store(out + token * hidden + at, total.to(tl.bfloat16), mask=at < hidden)
+            start += BLOCK
+
+    return spread, gather
+
+
+def by_expert_pair(tokens, hidden, experts, top_k):
+    """(to the experts, back) by kernels that look at every expert; each is the other's backward pass too."""
+    spread, gather = by_expert_kernels()
+    chosen = torch.randn(tokens, experts, device="cuda").topk(top_k, 1)[1]
+    choice = torch.zeros(tokens, experts, device="cuda", dtype=torch.bool).scatter(1, chosen, True).T.contiguous()
+    places = torch.where(choice, choice.flatten().cumsum(0).view(experts, tokens) - 1, -1).to(torch.int32)
+    rows, out = rand(tokens, hidden), empty(tokens * top_k, hidden)
+    return (lambda: spread[(tokens,)](rows, places, out, tokens, experts, hidden),
+            lambda: gather[(tokens,)](out, places, rows, tokens, experts, hidden))
+
+
+def group_router_pair(tokens, experts, top_k):
+    """(forward, backward) of a choice among groups of experts by sigmoid scores, with its balance loss and the drop of
+    tokens beyond a capacity of 1, as eager FP32 kernels."""
+    logits = torch.randn(tokens, experts, device="cuda").requires_grad_()
+    bias = torch.randn(experts, device="cuda") * 0.01
+
+    def forward():
+        scores = torch.sigmoid(logits)
+        leaning = scores + bias
+        best = leaning.view(tokens, 8, experts // 8).topk(2, -1)[0].sum(-1).topk(4, -1, sorted=False)[1]
+        open_groups = torch.zeros(tokens, 8, device="cuda").scatter(1, best, 1)
+        open_experts = open_groups.unsqueeze(-1).expand(-1, -1, experts // 8).reshape(tokens, experts)
+        chosen = leaning.masked_fill(~open_experts.bool(), float("-inf")).topk(top_k, -1, sorted=False)[1]
+        picked = torch.gather(scores, 1, chosen)
+        picked = 2.5 * picked / (picked.sum(-1, keepdim=True) + 1e-20)
+        gates = torch.zeros_like(logits).scatter(1, chosen, picked)
+        choice = torch.zeros_like(logits).int().scatter(1, chosen, 1).bool()
+        share = scores / (scores.sum(-1, keepdim=True) + 1e-20)
+        balance = torch.sum(share.sum(0) * choice.sum(0)) * (experts * 1e-4 / (top_k * tokens * tokens))
+        kept = torch.topk(gates, k=-(-tokens * top_k // experts), dim=0, sorted=False)[1]
+        return gates * torch.zeros_like(gates).scatter(0, kept, 1).bool(), balance
+
+    out = forward()
+    g = [torch.randn_like(o) for o in out]
+    return forward, lambda: torch.autograd.grad(out, logits, g, retain_graph=True)
+
+
+def section_group_router(ctx):
+    eager_section(ctx, "group_router", lambda t, e, k: {"tokens": t, "experts": e, "top_k": k},
+                  [(2048, 256, 8)] if ctx.cfg["quick"] else [(2048, 256, 8), (4096, 256, 8)], group_router_pair)
+
+
+def section_latent_rotary(ctx):
+    eager_section(ctx, "latent_rotary", lambda b, h: {"tokens": 4096 * b, "heads": h},
+                  [(1, 16)] if ctx.cfg["quick"] else [(1, 16), (1, 64), (1, 128), (2, 64)], latent_rotary_pair)
+
+
+def section_by_expert(ctx):
+    shapes = [(4096, 2048, 128, 8)] if ctx.cfg["quick"] else [
+        (2048, 7168, 256, 8), (4096, 7168, 256, 8), (2048, 7168, 64, 8), (2048, 7168, 8, 2), (4096, 4096, 128, 8), (4096, 2048, 128, 8),
+        (8192, 2048, 128, 8), (16384, 2048, 128, 8), (1024, 6144, 8, 2), (4096, 2880, 128, 4)]
+    eager_section(ctx, "by_expert", lambda t, h, e, k: {"tokens": t, "hidden": h, "experts": e, "top_k": k}, shapes, by_expert_pair)
+
+
 def section_drop_over_capacity(ctx):
     eager_section(ctx, "drop_over_capacity", lambda t, e, k: {"tokens": t, "experts": e, "top_k": k},
                   [(2048, 64, 8)] if ctx.cfg["quick"] else [(4096, 128, 8), (8192, 128, 8), (16384, 128, 8), (4096, 256, 8), (2048, 256, 8)],
@@ -1955,6 +2080,9 @@ SECTIONS = {  # name: (function, runs on one GPU, runs on several, its own NCCL 
     "experts": (section_experts, True, False, False, ["grouped", "permutation"]),
     "expert_biases": (section_expert_biases, True, False, False, ["expert_biases"]),
     "rotary_scaled": (section_rotary_scaled, True, False, False, ["rotary_scaled"]),
+    "group_router": (section_group_router, True, False, False, ["group_router"]),
+    "latent_rotary": (section_latent_rotary, True, False, False, ["latent_rotary"]),
+    "by_expert": (section_by_expert, True, False, False, ["by_expert"]),
     "drop_over_capacity": (section_drop_over_capacity, True, False, False, ["drop_over_capacity"]),
     "attention_windows": (section_attention_windows, True, False, False, ["attention_windows"]),
     "attention_long": (section_attention_long, True, False, False, ["attention_long"]),

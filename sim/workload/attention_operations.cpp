@@ -72,18 +72,30 @@ void attention_gradient(Builder& b, const Work& w) {
     b.exchange("CP heads", Exchange::cp_all_to_all, kBf16 * s.tokens * s.query + slice);
 }
 
+// Channels of keys, without their positions, and values on this rank.
+double latent_up_channels(const Work& w) {
+  return static_cast<double>(w.n.heads) / w.s.tp * static_cast<double>(w.n.mla->nope + w.n.mla->value);
+}
+
 // Rotary positions. Eager PyTorch casts to FP32, multiplies as complex numbers and casts back, and then copies keys and
 // values for every query head (torchtitan, apply_rotary_emb and repeat_kv); in backward it sums these. Bytes an element
 // at the rate of copies: reference/gpu_lab_10/eager_kernels.csv.
 // Transformer Engine's fused kernel knows no factor of sines and cosines, so that Megatron-Core runs positions that
 // have one as eager kernels in BF16 (rope_utils.py: mscale); bytes an element from
 // reference/gpu_lab_9/rotary_scaled.csv.
+// Around the positions of latent attention heads are taken apart and joined, and a key's positions copied for all of
+// them: eager kernels where a release has no kernel for it. Bytes an element of queries, keys and values at that rate,
+// beside what kernels take whatever their size: reference/gpu_lab_13/latent_rotary.csv.
 void rotate(Builder& b, const Work& w, bool backward) {
   constexpr double kScaledBytes = 31, kScaledBackwardBytes = 33, kComplexBytes = 27.4, kComplexBackwardBytes = 28;
+  constexpr double kLatentBytes = 19.7, kLatentBackwardBytes = 20.4;
   const Sizes& s = w.s;
   if (!w.n.rotary) return;
   const char* name = backward ? "rotary gradient" : "rotary";
   const char* repeats = backward ? "sums over heads of keys and values" : "heads of keys and values";
+  if (w.n.mla && !b.eager() && !w.software.kernels.fused_latent_rotary)
+    return b.bare(name, (backward ? kLatentBackwardBytes : kLatentBytes) * s.tokens * (s.query + latent_up_channels(w)),
+                  backward ? 23 : 27);
   if (!b.eager() && w.n.rotary_scaled)
     return b.bare(name, (backward ? kScaledBackwardBytes : kScaledBytes) * s.tokens * (s.query + s.kv),
                   backward ? 14 : 24);
@@ -99,6 +111,12 @@ double latent_width(const Work& w) {
 // Elements that the norms of queries and keys read, on this rank.
 double normed(const Work& w) {
   return w.n.qk_norm == QkNorm::none || w.n.mla ? 0 : w.s.tokens * (w.s.query + w.s.kv);
+}
+
+void latent_up_forward(Builder& b, const Work& w) {
+  const auto rq = static_cast<double>(w.n.mla->query_rank), rkv = static_cast<double>(w.n.mla->kv_rank);
+  if (rq > 0) b.gemm("Q up", w.s.precision, w.s.tokens, w.s.query, rq);
+  b.gemm("KV up", w.s.precision, w.s.tokens, latent_up_channels(w), rkv);
 }
 
 // From the normed input to queries, keys and values.
@@ -143,10 +161,8 @@ void project_backward(Builder& b, const Work& w) {
     return b.tp_scatter("scatter QKV input gradient", s, sp);
   }
   const auto rq = static_cast<double>(w.n.mla->query_rank), rkv = static_cast<double>(w.n.mla->kv_rank);
-  const double heads = static_cast<double>(w.n.heads) / s.tp;
-  const double up = heads * static_cast<double>(w.n.mla->nope + w.n.mla->value);
   if (rq > 0) products("Q up input gradient", "Q up weight gradient", s.tokens, s.query, rq);
-  products("KV up input gradient", "KV up weight gradient", s.tokens, up, rkv);
+  products("KV up input gradient", "KV up weight gradient", s.tokens, latent_up_channels(w), rkv);
   if (w.targets() >= 1) lora_backward(b, "LoRA QKV", w.t, s.tokens, s.hidden, qkv);
   b.tp_scatter("scatter latent gradient", s, sp, latent_width(w));
   b.norm("norm latents gradient", kBf16 * s.shard * latent_width(w) * 3, 4);
@@ -158,11 +174,9 @@ void project_backward(Builder& b, const Work& w) {
 
 }  // namespace
 
-void latent_up_forward(Builder& b, const Work& w) {
-  const auto rq = static_cast<double>(w.n.mla->query_rank), rkv = static_cast<double>(w.n.mla->kv_rank);
-  const double up = static_cast<double>(w.n.heads) / w.s.tp * static_cast<double>(w.n.mla->nope + w.n.mla->value);
-  if (rq > 0) b.gemm("Q up", w.s.precision, w.s.tokens, w.s.query, rq);
-  b.gemm("KV up", w.s.precision, w.s.tokens, up, rkv);
+void latents_again(Builder& b, const Work& w) {
+  latent_up_forward(b, w);
+  rotate(b, w, false);
 }
 
 void attention_core(Builder& b, const Work& w) {

@@ -1,4 +1,6 @@
 // MLPs, and experts: router, permutation, dispatch, grouped products, activation, combine, shared expert.
+#include <cmath>
+
 #include "workload/layer_builder.hpp"
 
 namespace tw {
@@ -62,8 +64,13 @@ struct ExpertSizes {
 };
 
 ExpertSizes expert_sizes(const Work& w) {
+  // Rows are no contiguous side of any product of an expert, so that a count of them which is no multiple of 8 elements
+  // slows none; that of a rank's only expert, whose product is a plain one, is told by the nearest multiple.
+  constexpr double kAlignment = 8;
   const Routed routed = routed_tokens(w.n, w.t, w.p);
-  return {routed, routed.rows / routed.experts, static_cast<double>(w.n.expert_size()) / w.p.expert_tp(),
+  const double each = routed.experts > 1 ? routed.rows / routed.experts
+                                         : std::max(1.0, std::round(routed.rows / kAlignment)) * kAlignment;
+  return {routed, each, static_cast<double>(w.n.expert_size()) / w.p.expert_tp(),
           static_cast<double>(w.n.expert_width())};
 }
 

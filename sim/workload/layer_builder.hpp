@@ -195,8 +195,8 @@ void lora_backward(Builder& b, const char* name, const Training& t, double token
 
 void attention_forward(Builder& b, const Work& w);
 void attention_backward(Builder& b, const Work& w);
-void attention_core(Builder& b, const Work& w);     // scores and their use, alone
-void latent_up_forward(Builder& b, const Work& w);  // queries, keys and values from their latents
+void attention_core(Builder& b, const Work& w);  // scores and their use, alone
+void latents_again(Builder& b, const Work& w);   // queries, keys and values from their latents, with their positions
 void mamba_forward(Builder& b, const Work& w);
 void mamba_backward(Builder& b, const Work& w);
 void mlp_forward(Builder& b, const Work& w, double inner, const char* norm_first);

@@ -93,7 +93,7 @@ void recompute(std::vector<Operation>& out, const Work& w) {
     const int norms = (w.kind.mixer != Mixer::none ? 1 : 0) + (w.kind.feed != Feed::none ? 1 : 0);
     for (int i = 0; i < norms; ++i) b.norm("norm again", kBf16 * w.s.shard * w.s.hidden * 2);
   }
-  if (attends && w.n.mla && again(Module::mla_up)) latent_up_forward(b, w);
+  if (attends && w.n.mla && again(Module::mla_up)) latents_again(b, w);
   if (attends && again(Module::attention)) attention_core(b, w);
   const bool experts = w.kind.feed == Feed::experts;
   if (experts && again(Module::experts)) return experts_forward(b, w);

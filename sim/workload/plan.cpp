@@ -250,8 +250,11 @@ void Training::describe(Description<Training>& d) {
              "chunks)");
   d.optional("offload_overlap", &Training::offload_overlap,
              "their copies run beside the update of others; false: copies, then the update, then copies");
-  d.optional("expert_imbalance", &Training::expert_imbalance,
-             "tokens of the rank with the busiest experts over the mean", between(1, 1e3));
+  d.optional(
+      "expert_imbalance", &Training::expert_imbalance,
+      "tokens of the rank with the busiest experts over the mean: 1 where a recipe drops tokens or forces balance, "
+      "about 1.2 for Grok-1's untrained router, one expert a rank (reference/suites/more.json)",
+      between(1, 1e3));
 }
 
 }  // namespace tw

@@ -84,6 +84,9 @@ void Software::Kernels::describe(Description<Kernels>& d) {
   d.optional("fused_attention", &Kernels::fused_attention,
              "attention is one kernel that keeps its scores to itself; else two batched products, softmax and dropout, "
              "whose scores go through memory and are kept for backward");
+  d.optional("fused_latent_rotary", &Kernels::fused_latent_rotary,
+             "positions of latent attention (MLA) and what takes its heads apart and joins them are one kernel each "
+             "way; else eager ones");
   d.optional("fp8_attention", &Kernels::fp8_attention, "attention runs in FP8 too");
   d.optional("recompute_stops_early", &Kernels::recompute_stops_early,
              "full recomputation of a layer ends with the last tensor that its backward wants");

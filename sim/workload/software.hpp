@@ -72,10 +72,11 @@ struct Software {
     bool recompute_stops_early = false;  // recomputation ends with the last tensor that backward wants
     bool fp8_attention = false;
     double fp8_attention_speedup = 1.4;
-    double attention_speed = 1;    // of the release's attention kernels over fused flash attention as measured
-    double attention_watts = 1;    // their dynamic power over that of those
-    bool balanced_context = true;  // ranks hold early and late parts of a causal sequence, and work alike
-    bool fused_attention = true;   // else products, softmax and dropout of scores that go through memory
+    double attention_speed = 1;       // of the release's attention kernels over fused flash attention as measured
+    double attention_watts = 1;       // their dynamic power over that of those
+    bool balanced_context = true;     // ranks hold early and late parts of a causal sequence, and work alike
+    bool fused_attention = true;      // else products, softmax and dropout of scores that go through memory
+    bool fused_latent_rotary = true;  // positions of latent attention and what joins its heads are one kernel
     bool gradient_accumulation_fusion = false;  // products add to a weight's gradient, in the precision it is kept in
     double fp8_backward_slowdown = 1;           // FP8 gradients' products accumulate in split (full) precision
     double optimizer_bytes_per_parameter = 30;  // gradient, FP32 master and two moments, weight: read and written

@@ -105,6 +105,64 @@ TEST_CASE("positions with a factor are eager kernels, and NVFP4 seeks a tensor's
   CHECK(nv.launches == mx.launches + 1);
 }
 
+TEST_CASE(
+    "positions of latent attention take what was measured as eager kernels, and are recomputed with the latents") {
+  const Accelerator h200 = load<Accelerator>("models/accelerators/h200-sxm.json");
+  Software software = load<Software>("models/software/nemo-25.04.json");
+  software.kernels.fused_latent_rotary = false;
+  const CsvTable table = CsvTable::load("reference/gpu_lab_13/latent_rotary.csv");
+  int rows = 0;
+  for (size_t row = 0; row < table.rows(); ++row) {
+    Architecture n = shipped_network("deepseek-v3");
+    if (table.value(row, "heads") < 64) continue;  // the host's
+    n.heads = static_cast<int64_t>(table.value(row, "heads"));
+    Training t;
+    t.sequence = static_cast<int64_t>(table.value(row, "tokens"));
+    const bool backward = table.text(row, "way") == "backward";
+    const auto layer = layer_operations(n, t, Plan{}, software);
+    for (const Operation& o : backward ? layer.backward : layer.forward)
+      if (o.name == std::string(backward ? "rotary gradient" : "rotary")) {
+        CHECK(kernel_time_s(o, h200, software, 1) == Approx(table.value(row, "seconds")).epsilon(0.06));
+        ++rows;
+      }
+  }
+  CHECK(rows == 6);
+  Training t;
+  t.sequence = 4096;
+  const auto positions = [&] {
+    int count = 0;
+    for (const Operation& o : layer_operations(shipped_network("deepseek-v3"), t, Plan{}, software).backward)
+      count += o.name == std::string("rotary") ? 1 : 0;
+    return count;
+  };
+  CHECK(positions() == 0);
+  t.recompute = Recompute::selective;
+  t.recompute_modules = {Module::mla_up};
+  CHECK(positions() == 1);
+}
+
+TEST_CASE("products of a rank's only expert grow with its tokens, whether these are a multiple of anything or not") {
+  const Accelerator h100 = load<Accelerator>("models/accelerators/h100-sxm.json");
+  const Software software = load<Software>("models/software/nemo-25.04.json");
+  Training t;
+  t.sequence = 8192;
+  Plan p;
+  p.ep = 8, p.dp = 8;
+  double before_s = 0, even_s = 0;
+  for (int percent = 100; percent <= 130; ++percent) {
+    t.expert_imbalance = percent / 100.0;
+    const auto layer = layer_operations(shipped_network("grok1-314b"), t, p, software);
+    double products_s = 0;
+    for (const auto& list : {layer.forward, layer.backward})
+      for (const Operation& o : list)
+        if (std::string(o.name).rfind("experts", 0) == 0) products_s += kernel_time_s(o, h100, software, 1);
+    if (percent == 100) even_s = products_s;
+    CHECK(products_s >= before_s);
+    CHECK(products_s == Approx(even_s * percent / 100).epsilon(0.02));
+    before_s = products_s;
+  }
+}
+
 TEST_CASE("current scaling reads an FP8 operand once more, and no other precision's") {
   const Architecture n = shipped_network("llama3.1-8b");
   Training t;

@@ -167,9 +167,9 @@ TEST_CASE("measured traces of the reference cluster, through the simulated meter
     int nodes;
     double least;
   };
-  // Asked for: 0.78 on one node, 0.93 on 8 and 64. One node's trace has stalls of its host in it that fall when they
+  // What is asked for; seen 0.795, 0.963 and 0.980. One node's trace has stalls of its host in it that fall when they
   // like (six readings between 3.3 and 5.4 kW in steady training), which no mean run has.
-  for (const Row& row : {Row{1, 0.755}, Row{8, 0.92}, Row{64, 0.93}}) {
+  for (const Row& row : {Row{1, 0.78}, Row{8, 0.93}, Row{64, 0.93}}) {
     const std::string name = std::to_string(row.nodes) + "n_llama2_70b_lora";
     const LoadedScenario scenario = loaded("scenarios/smc-llama2-70b-lora-" + std::to_string(row.nodes) + "n.json", {});
     const Result r = result(scenario);
@@ -187,10 +187,11 @@ TEST_CASE("an evaluation begins with the pause that its release fixes, at the po
       loaded(k1, {"/software/evaluation_fixed=2 s", "/software/first_evaluation_extra=3 s"});
   const Result r = result(scenario);
   const PowerRun power = integrate_power(scenario.scenario.cluster, r.timeline, r.power_options);
-  const std::vector<double> events = test::timeline_events(r.timeline);  // run_start, begin and end of each, run_stop
-  REQUIRE(events.size() == 12);
-  for (size_t k = 1; k + 1 < events.size(); k += 2) {
-    const double pause_s = k == 1 ? 5 : 2;
+  // run_start, last step, begin and end of each, run_stop
+  const std::vector<double> events = test::timeline_events(r.timeline);
+  REQUIRE(events.size() == 13);
+  for (size_t k = 2; k + 1 < events.size(); k += 2) {
+    const double pause_s = k == 2 ? 5 : 2;
     const PiecewiseWatts& dc = power.group_dc[0];
     CHECK(dc.integral(events[k], events[k] + pause_s) == Approx(*r.power.wait * pause_s).epsilon(1e-9));
     CHECK(dc.at(events[k] + pause_s + 0.01) > 2 * *r.power.wait);

@@ -13,13 +13,13 @@
 
 namespace tw::test {
 
-// Events that measured and simulated logs share: run_start, the end of the last step before the first evaluation, then
-// begin and end of every evaluation, run_stop.
+// Events that measured and simulated logs share: run_start, the end of the wait for loaders after the first step, the
+// begin of the wait before the first evaluation, then begin and end of every evaluation, run_stop.
 inline std::vector<double> logged_events(const std::string& csv_file) {
   const CsvTable table = CsvTable::load(csv_file);
   std::vector<double> events;
   for (size_t row = 0; row < table.rows(); ++row)
-    for (const char* name : {"run_start", "train_stop", "eval_start", "eval_stop", "run_stop"})
+    for (const char* name : {"run_start", "loaders_ready", "train_stop", "eval_start", "eval_stop", "run_stop"})
       if (table.text(row, "event") == name) events.push_back(table.value(row, "time_s"));
   return events;
 }
@@ -30,13 +30,14 @@ inline std::vector<double> timeline_events(const Timeline& timeline) {
     const Phase* before = nullptr;
     for (const Phase& phase : group.phases) {
       if (phase.kind == PhaseKind::evaluation) {
-        // What waits for the first evaluation ends the steps. An evaluation may come as several phases that touch.
-        if (events.size() == 1 && before && before->kind == PhaseKind::wait) events.push_back(before->begin_s);
+        // An evaluation may come as several phases that touch.
+        if (events.size() == 2 && before && before->kind == PhaseKind::wait) events.push_back(before->begin_s);
         if (before && before->kind == PhaseKind::evaluation && events.back() == phase.begin_s)
           events.back() = phase.end_s;
         else
           events.insert(events.end(), {phase.begin_s, phase.end_s});
       }
+      if (phase.kind == PhaseKind::wait && events.size() == 1) events.push_back(phase.end_s);
       before = &phase;
     }
     if (events.size() > 1) break;

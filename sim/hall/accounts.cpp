@@ -127,6 +127,8 @@ void Accounts::close(HallOutcome& out) const {
   }
   out.energy = {nodes_.value(),   idle_nodes_.value(), loss_.value(),
                 network_.value(), cooling_.value(),    stored_.value()};
+  // What a battery gave and took back leaves the rounding of its sums.
+  if (std::abs(out.energy.stored_j) < 1e-12 * taken_.value()) out.energy.stored_j = 0;
   out.feed_j = feed_.value();
   out.books_error = out.feed_j > 0 ? (out.energy.total() - out.feed_j) / out.feed_j : 0;
   out.kg_co2e = kg_.value(), out.water_l = water_.value(), out.cost_energy = money_.value();

@@ -99,8 +99,9 @@ void OutageInput::describe(Description<OutageInput>& d) {
 
 void MoneyInput::describe(Description<MoneyInput>& d) {
   d.object("hall_money", "What the hall costs beside its energy, in the currency of the site's price.");
-  d.optional("node", &MoneyInput::node, "price of a node with its part of racks and cables, by cluster");
-  d.optional("switch", &MoneyInput::network_switch, "price of a switch with its cables");
+  d.optional("node", &MoneyInput::node, "price of a node with its part of the rack, by cluster");
+  d.optional("switch", &MoneyInput::network_switch, "price of a switch of the training network");
+  d.optional("cable", &MoneyInput::cable, "price of a cable of the training network with its optics");
   d.optional("years", &MoneyInput::years, "over which they are written off, evenly", above(0));
   d.optional("demand_charge", &MoneyInput::demand_charge, "of a kW of the month's highest quarter of an hour");
   d.optional("source", &MoneyInput::source, "where the numbers come from");

@@ -94,7 +94,7 @@ struct OutageInput {
 
 struct MoneyInput {
   std::map<std::string, Money> node;  // by cluster
-  Money network_switch;
+  Money network_switch, cable;
   double years = 5;
   Money demand_charge;  // a kW and month
   std::string source;

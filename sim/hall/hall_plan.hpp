@@ -70,7 +70,7 @@ struct Cluster {
   LossLaw rectifiers;             // of all its buses together
   std::vector<LossLaw> upstream;  // PDU, UPS ...: all units of a stage together, from the buses up
   double node_mtbf_s = kNever, repair_s = 0;
-  int switches = 0;
+  int switches = 0, cables = 0;  // of its network
 };
 
 // Watts of the switches charged to each job of a cluster, from the nodes that they hold.

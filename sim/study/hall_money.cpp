@@ -12,15 +12,15 @@ void count_money(const LoadedHall& loaded, const hall::HallPlan& plan, hall::Hal
   }
   constexpr double year_s = 365.25 * 86400, month_s = 30 * 86400.0;
   // Of the whole hall a node-second: what is spread evenly, on the nodes that hold jobs.
-  const auto spread = [&](const auto& per_node, double per_switch, double years, Maybe& total,
+  const auto spread = [&](const auto& per_node, double per_switch, double per_cable, double years, Maybe& total,
                           Maybe hall::JobOutcome::*share) {
     double sum = 0, held = 0;
     for (size_t c = 0; c < plan.clusters.size(); ++c) {
       const auto node = per_node.find(plan.clusters[c].name);
       if (node == per_node.end()) return;  // a part that is not known makes no sum
-      const double node_value = node->second.value();
-      sum +=
-          (plan.clusters[c].nodes * node_value + plan.clusters[c].switches * per_switch) * out.end_s / (years * year_s);
+      const hall::Cluster& of = plan.clusters[c];
+      const double value = of.nodes * node->second.value() + of.switches * per_switch + of.cables * per_cable;
+      sum += value * out.end_s / (years * year_s);
     }
     for (const hall::JobOutcome& job : out.jobs) held += job.node_s;
     total = sum;
@@ -30,7 +30,8 @@ void count_money(const LoadedHall& loaded, const hall::HallPlan& plan, hall::Hal
   if (loaded.input.money) {
     const hall::MoneyInput& m = *loaded.input.money;
     if (!m.node.empty())
-      spread(m.node, m.network_switch.value(), m.years, out.cost_capital, &hall::JobOutcome::cost_capital);
+      spread(m.node, m.network_switch.value(), m.cable.value(), m.years, out.cost_capital,
+             &hall::JobOutcome::cost_capital);
     if (m.demand_charge.value() > 0) {
       double sum = 0;
       for (size_t k = 0; k < out.demand_by_month_w.size(); ++k)
@@ -44,7 +45,7 @@ void count_money(const LoadedHall& loaded, const hall::HallPlan& plan, hall::Hal
     }
   }
   if (loaded.input.embodied)
-    spread(loaded.input.embodied->node, loaded.input.embodied->network_switch.value(), loaded.input.embodied->years,
+    spread(loaded.input.embodied->node, loaded.input.embodied->network_switch.value(), 0, loaded.input.embodied->years,
            out.embodied_kg_co2e, &hall::JobOutcome::embodied_kg_co2e);
   for (hall::JobOutcome& job : out.jobs) {
     for (const Maybe& part : {job.cost_energy, job.cost_demand, job.cost_capital})

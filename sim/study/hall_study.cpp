@@ -164,6 +164,7 @@ hall::Cluster cluster_of(const hall::HallCluster& in, const Fabric& fabric) {
       c.network_w += w;
       c.switches += w > 0 ? 1 : 0;
     }
+  for (const Cable& cable : fabric.cables) c.cables += cable.kind == CableKind::nvlink ? 0 : 1;
   // All units of a stage carry the same load: their law together.
   const PowerDelivery& delivery = in.cluster.power_delivery;
   int units = 0;

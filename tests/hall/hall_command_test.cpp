@@ -80,6 +80,25 @@ TEST_CASE("hall: files, sums and seeds") {
   CHECK(tw::read_file(f / "b.json") == text);
 }
 
+TEST_CASE("hall: capital is nodes, switches and cables, by node-seconds held") {
+  const Folder f;
+  const std::string file = f.put("hall.json", hall(R"({"money": {"node": {"smc": "100000 USD"}, "switch": "10000 USD",
+    "cable": "500 USD", "years": 4}})"));
+  const Run r = run({"hall", file, "--json", f / "a.json"});
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  const auto h = nlohmann::json::parse(tw::read_file(f / "a.json"));
+  // Two units: 12 nodes of 8 adapters, 4 leaves of 16 uplinks, 16 spines.
+  const double all = 12 * 100e3 + 20 * 10e3 + (12 * 8 + 4 * 16) * 500.0;
+  const double capital = all * h["end_s"].get<double>() / (4 * 365.25 * 86400);
+  CHECK(h["cost_capital"].get<double>() == Approx(capital).epsilon(1e-9));
+  double sum = 0, held_s = 0;
+  for (const auto& job : h["jobs"]) sum += job["cost_capital"].get<double>(), held_s += job["node_s"].get<double>();
+  CHECK(sum == Approx(capital).epsilon(1e-9));
+  const auto& job = h["jobs"][0];
+  CHECK(job["cost_capital"].get<double>() == Approx(capital * job["node_s"].get<double>() / held_s).epsilon(1e-9));
+}
+
 TEST_CASE("sweep: a study of a hall has a row for each hall") {
   const Folder f;
   f.put("hall.json", hall());

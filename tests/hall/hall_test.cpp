@@ -107,6 +107,12 @@ TEST_CASE("a job waits for power, for clean energy until its deadline presses, a
   CHECK(*out.jobs[0].start_s == Approx(70));
   CHECK(*out.jobs[1].start_s == Approx(50));
   CHECK(*out.jobs[1].in_time);
+  plan.price_per_j = StepSeries(3e-8);
+  plan.price_per_j.then(90, 1e-8);
+  plan.jobs[0].price_below = 2e-8;
+  out = run_hall(plan, 1);
+  CHECK(*out.jobs[0].start_s == Approx(90));
+  CHECK(out.jobs[0].wait_by_s.at("price") == Approx(20));  // 70 s for carbon before
 }
 
 TEST_CASE("a job that only waiting may keep below the budget starts only where it fits all the way") {

@@ -43,9 +43,10 @@ TEST_CASE("simulated traces follow the measured ones event by event") {
   const Timeline line = test::lora_timeline(t);
   const PowerRun run = integrate_power(cluster, line);
   const std::string stem = test::reference_file("smc_v4.0/traces/8n_llama2_70b_lora");
-  CHECK(test::trace_correlation(stem, line, [&](double s) { return run.group_dc[0].at(s); }) >= 0.87);
+  CHECK(test::trace_correlation(stem, line,
+                                [&](double from, double to) { return run.group_dc[0].integral(from, to); }) >= 0.87);
   // A flat line follows nothing.
-  CHECK(test::trace_correlation(stem, line, [](double) { return 5000.0; }) == 0);
+  CHECK(test::trace_correlation(stem, line, [](double from, double to) { return 5000 * (to - from); }) == 0);
 }
 
 TEST_CASE("quantiles over nodes enclose the mean when nodes differ") {

@@ -167,22 +167,36 @@ TEST_CASE("measured traces of the reference cluster, through the simulated meter
     int nodes;
     double least;
   };
-  // One node: 0.78 is asked for, 0.7585 seen. Missing are eleven dips of one reading each. Without those readings it is
-  // 0.945, with the start and the wait before the first evaluation as measured 0.785. The dips are of two kinds. Later
-  // evaluations begin with a pause of about evaluation_fixed (at each of the four the AC meter, which averages, falls
-  // by 1.4 to 2 kW; DC at 1202, 1424, 1648 s); a pause there in the simulation leaves this number as it is and takes
-  // that of 64 nodes to 0.902, since the traces' 2-second grid moves a reading by up to a second. In the first block
-  // the others come every 56.4 s (14.7 steps): a period found in the AC trace holds in the DC trace too.
-  for (const Row& row : {Row{1, 0.755}, Row{8, 0.92}, Row{64, 0.93}}) {
+  // What is asked for; seen 0.797, 0.964 and 0.980 (over 8 seeds from 0.772, 0.960, 0.977). One node's trace has stalls
+  // of its host in it that fall when they like (six readings between 3.3 and 5.4 kW in steady training), which no mean
+  // run has.
+  for (const Row& row : {Row{1, 0.78}, Row{8, 0.93}, Row{64, 0.93}}) {
     const std::string name = std::to_string(row.nodes) + "n_llama2_70b_lora";
     const LoadedScenario scenario = loaded("scenarios/smc-llama2-70b-lora-" + std::to_string(row.nodes) + "n.json", {});
     const Result r = result(scenario);
     const PowerRun power = integrate_power(scenario.scenario.cluster, r.timeline, r.power_options);
     const std::string traces = source_folder() + "/reference/smc_v4.0/traces/" + name;
-    const double correlation =
-        test::trace_correlation(traces, r.timeline, [&](double s) { return power.group_dc[0].at(s); });
+    const double correlation = test::trace_correlation(
+        traces, r.timeline, [&](double from_s, double to_s) { return power.group_dc[0].integral(from_s, to_s); });
     INFO(row.nodes << " nodes: " << correlation);
     CHECK(correlation >= row.least);
+  }
+}
+
+TEST_CASE("an evaluation begins with the pause that its release fixes, at the power of waiting") {
+  const LoadedScenario scenario =
+      loaded(k1, {"/software/evaluation_fixed=2 s", "/software/first_evaluation_extra=3 s"});
+  const Result r = result(scenario);
+  const PowerRun power = integrate_power(scenario.scenario.cluster, r.timeline, r.power_options);
+  // run_start, ends of two waits, begin and end of each, run_stop
+  const std::vector<double> events = test::timeline_events(r.timeline);
+  REQUIRE(events.size() == 14);
+  for (size_t k = 3; k + 1 < events.size(); k += 2) {
+    const double pause_s = k == 3 ? 5 : 2;
+    const PiecewiseWatts& dc = power.group_dc[0];
+    CHECK(dc.integral(events[k], events[k] + pause_s) == Approx(*r.power.wait * pause_s).epsilon(1e-9));
+    CHECK(dc.at(events[k] + pause_s + 0.01) > 2 * *r.power.wait);
+    CHECK(dc.at(events[k + 1] - 0.01) > 2 * *r.power.wait);
   }
 }
 

@@ -68,6 +68,7 @@ COLUMNS = {
     "by_expert": "gpu,way,tokens,hidden,experts,top_k,seconds,kernels,host_s",
     "group_router": "gpu,way,tokens,experts,top_k,seconds,kernels,host_s",
     "attention_windows": "gpu,batch,heads,seq,head_dim,window,fwd_s,bwd_s",
+    "attention_latent": "gpu,batch,heads,seq,head_dim,value_dim,fwd_s,bwd_s",
     "attention_long": "gpu,backend,heads,seq,head_dim,fwd_s,bwd_s",
     "send_recv": "gpu,ranks,case,bytes,seconds,host_s",
     "train_steps": "id,gpu,gpus,parallel,tp,pp,vp,dp,schedule,layers,hidden,heads,kv_heads,ffn,seq,micro_batch,microbatches,"
@@ -709,11 +710,13 @@ def section_gemm(ctx):
 BACKENDS = {1: "flash", 2: "efficient", 3: "cudnn"}
 
 
-def attention_pair(backend, batch, heads, kv_heads, q_seq, kv_seq, dim, mask):
-    """(forward, backward) calls. Tensors lie as in training: [batch, seq, heads, dim], seen as [batch, heads, seq, dim]."""
-    def make(h, s):
-        return torch.randn(batch, s, h, dim, device="cuda", dtype=torch.bfloat16).transpose(1, 2)
-    q, k, v, g = make(heads, q_seq), make(kv_heads, kv_seq), make(kv_heads, kv_seq), make(heads, q_seq)
+def attention_pair(backend, batch, heads, kv_heads, q_seq, kv_seq, dim, mask, value_dim=None):
+    """(forward, backward) calls. Tensors lie as in training: [batch, seq, heads, dim], seen as [batch, heads, seq, dim].
+    value_dim: channels of a head's values and output, where not those of its queries and keys."""
+    def make(h, s, channels=dim):
+        return torch.randn(batch, s, h, channels, device="cuda", dtype=torch.bfloat16).transpose(1, 2)
+    values = value_dim or dim
+    q, k, v, g = make(heads, q_seq), make(kv_heads, kv_seq), make(kv_heads, kv_seq, values), make(heads, q_seq, values)
     causal = mask.startswith("causal")
     if backend == "flash":
         # Called below the dispatcher's checks: with q shorter than kv its causal mask is aligned to the end of kv, which is
@@ -2027,6 +2030,23 @@ def section_attention_long(ctx):
             del pair
 
 
+def section_attention_latent(ctx):
+    """Heads of latent attention (192 channels of queries and keys, 128 of values) beside plain ones of 128 and 192."""
+    shapes = [(1, 16, 4096)] if ctx.cfg["quick"] else [(1, 16, 4096), (1, 64, 4096), (1, 128, 4096), (2, 64, 4096), (1, 64, 8192)]
+    sizes = ((192, 128), (128, 128), (192, 192))
+    ctx.plan(len(shapes) * len(sizes))
+    for batch, heads, seq in shapes:
+        for dim, value_dim in sizes:
+            label = f"attention {batch} x {heads} x {seq} x {dim}, {value_dim}"
+            if not ctx.item(label):
+                continue
+            pair = ctx.attempt(label, attention_pair, "cudnn", batch, heads, heads, seq, seq, dim, "causal", value_dim)
+            ctx.row("attention_latent", batch=batch, heads=heads, seq=seq, head_dim=dim, value_dim=value_dim,
+                    fwd_s=pair and ctx.attempt(label + " forward", ctx.bench, pair[0]),
+                    bwd_s=pair and ctx.attempt(label + " backward", ctx.bench, pair[1]))
+            del pair
+
+
 def section_send_recv(ctx):
     """What a pipeline stage pays to hand over: one way, both ways in one batch, both ways one after the other."""
     sizes = (2**20, 2**25) if ctx.cfg["quick"] else (2**12, 2**18, 2**20, 2**23, 2**25, 2**27)
@@ -2085,6 +2105,7 @@ SECTIONS = {  # name: (function, runs on one GPU, runs on several, its own NCCL 
     "by_expert": (section_by_expert, True, False, False, ["by_expert"]),
     "drop_over_capacity": (section_drop_over_capacity, True, False, False, ["drop_over_capacity"]),
     "attention_windows": (section_attention_windows, True, False, False, ["attention_windows"]),
+    "attention_latent": (section_attention_latent, True, False, False, ["attention_latent"]),
     "attention_long": (section_attention_long, True, False, False, ["attention_long"]),
     "send_recv": (section_send_recv, False, True, True, ["send_recv"]),
     "interference": (section_interference, False, True, True, ["interference", "interference_tp"]),

@@ -96,9 +96,15 @@ double attention_rate(const Accelerator& a, const AttentionShape& shape, bool ba
 // kernel's time with heads of 128 (reference/gpu_lab_11/attention_dropout.csv).
 constexpr double kDropoutForward = 1.07, kDropoutBackward = 0.2, kDropoutHead = 128;
 
+// Three of backward's five products are over a head's queries and keys, two over its values, and what a kernel keeps
+// grows with the larger: with 192 and 128 channels it takes 1.40 times as long as with 128 of both, forward 1.25 times,
+// as its mean size has it (reference/gpu_lab_13/attention_latent.csv).
+constexpr double kUnevenBackward = 1.40 / 1.25;
+
 double attention_time_s(const Accelerator& a, const AttentionShape& shape, bool backward) {
   const auto kernel_s = [&](const AttentionShape& s) {
-    return attention_flops(s) * (backward ? attention_backward_work : 1) / attention_rate(a, s, backward);
+    return attention_flops(s) * (backward ? attention_backward_work : 1) / attention_rate(a, s, backward) *
+           (backward && s.uneven ? kUnevenBackward : 1);
   };
   double time_s = kernel_s(shape);
   if (shape.dropout) {

@@ -25,9 +25,10 @@ struct AttentionShape {
   double heads = 1;         // query heads on this rank
   double query_tokens = 1;  // queries on this rank
   double key_tokens = 1;    // keys each query may see
-  double head_dim = 128;
+  double head_dim = 128;    // channels of a head: mean of its queries' and its values'
   bool causal = true;
   bool dropout = false;  // of scores, in the kernel
+  bool uneven = false;   // a head's values have fewer channels than its queries and keys (latent attention)
 };
 
 // FLOPs of the scores and their use, forward: 4 * batch * heads * queries * keys * head_dim, half of it when causal.

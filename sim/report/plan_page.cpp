@@ -86,8 +86,8 @@ std::string plan_page(const std::string& folder, const json& search) {
                                   {"gbs", "GBS"},
                                   {"recompute", "recompute"},
                                   {"sharding", "sharding"}}) {
-    const auto value = [&](size_t i) {
-      const json v = plans[i].at("plan").value(key, json());
+    const auto value = [&plans, name = key](size_t i) {
+      const json v = plans[i].at("plan").value(name, json());
       return v.is_string() ? v.get<std::string>() : v.dump();
     };
     bool same = plans.size() > 1;

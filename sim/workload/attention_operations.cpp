@@ -15,6 +15,7 @@ AttentionShape attention_shape(const Work& w) {
   if (w.p.context == ContextExchange::heads) shape.heads /= w.p.cp, shape.query_tokens = sequence;
   // Scores run over the query's size, their use over the value's.
   shape.head_dim = (static_cast<double>(n.query_width()) + static_cast<double>(n.output_width())) / (2.0 * n.heads);
+  shape.uneven = n.query_width() != n.output_width();
   shape.causal = n.causal;
   if (w.p.cp > 1 && shape.causal && w.p.context != ContextExchange::heads && !w.software.kernels.balanced_context) {
     // The last rank sees all keys before its part, and its own under the mask.

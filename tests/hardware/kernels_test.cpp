@@ -66,6 +66,24 @@ TEST_CASE("a rank of two in a ring works on its half and on a piece of the other
   }
 }
 
+TEST_CASE("heads whose values are smaller take what was measured over even ones (reference/gpu_lab_13)") {
+  const CsvTable measured = CsvTable::load("reference/gpu_lab_13/attention_latent.csv");
+  for (size_t row = 0; row + 1 < measured.rows(); row += 3) {  // uneven, then of 128 channels
+    const double tokens = measured.value(row, "seq");
+    AttentionShape even{measured.value(row, "batch"), measured.value(row, "heads"), tokens, tokens, 128, true};
+    AttentionShape uneven = even;
+    uneven.head_dim = (measured.value(row, "head_dim") + measured.value(row, "value_dim")) / 2;
+    uneven.uneven = true;
+    const auto share = [&](const char* column) {
+      return measured.value(row, column) / measured.value(row + 1, column);
+    };
+    CHECK(attention_forward_time_s(h100(), uneven) / attention_forward_time_s(h100(), even) ==
+          Approx(share("fwd_s")).epsilon(0.03));
+    CHECK(attention_backward_time_s(h100(), uneven) / attention_backward_time_s(h100(), even) ==
+          Approx(share("bwd_s")).epsilon(0.03));
+  }
+}
+
 TEST_CASE("dropout of scores lengthens attention as measured, by as much for each score (reference/gpu_lab_11)") {
   const CsvTable measured = CsvTable::load("reference/gpu_lab_11/attention_dropout.csv");
   for (size_t row = 0; row < measured.rows(); ++row) {

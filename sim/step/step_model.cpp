@@ -94,8 +94,8 @@ void StepSimulation::compute(int stage, int replica, double now) {
   const double end = std::max(now + c.device_s(), host_begin + c.from_host());
   span(stage, replica, Span::Stream::host, std::max(host_begin, begin_s_), host_end, v, "issue");
   // The host is ahead by what the launch queue holds at most.
-  const double queue_s = c.launches > 0 ? kLaunchQueue * c.device_s() / c.launches : end - begin_s_ + 1;
-  const double waits_s = std::max(0.0, std::max(host_end, end - queue_s) - host_begin - c.host_s);
+  const double full_until_s = w.launched.full_until_s(c.launches, end - c.device_s(), end);
+  const double waits_s = std::max(0.0, std::max(host_end, full_until_s) - host_begin - c.host_s);
   const IssuedWork interval{c.device_s(), c.host_s, now - host_begin};
   const IssuedWork wait{0, waits_s, interval.lead_s + interval.device_s - interval.host_s};
   w.intervals.push_back(interval);
@@ -109,7 +109,7 @@ void StepSimulation::compute(int stage, int replica, double now) {
     jitter = std::max(jitter, now - end);  // an interval cannot become negative
   }
   if (!plan_.slow.empty()) jitter += (end - now) * (plan_.slow[at(stage, replica)] - 1);
-  w.host_free_s = std::max(host_end + (host_end >= end ? jitter : 0), end - queue_s);
+  w.host_free_s = std::max(host_end + (host_end >= end ? jitter : 0), full_until_s);
   charge(w, c, end - now, jitter, v.backward ? w.backward : w.forward);
   w.doing = &c;
   w.began_s = now;
@@ -190,6 +190,7 @@ void StepSimulation::finish(int stage, int replica, size_t index, double began_s
   const Visit& v = visits(stage)[index];
   const char* what = !v.backward ? "forward" : v.part == Part::weight ? "weight gradients" : "backward";
   span(stage, replica, Span::Stream::device, began_s, now, v, what, 0, flops);
+  if (w.doing->launches > 0) w.launched.ended(now);
   w.busy = false;
   w.free_since_s = now;
   w.done = index + 1;

@@ -39,9 +39,9 @@ double drawn_from(const std::vector<double>& values, uint64_t seed, uint64_t ind
 StepSource::StepSource(const RunModel& model, network::Engine& engine, const SeriesRun& series)
     : model_(model), engine_(engine), series_(series) {
   const StepPlan& plan = model.step;
-  if (plan.meet_every_visit) {
+  if (plan.meet_every_visit && plan.stages == 1) {
     // A host that waits for its device (device_s 0) does so before the same meeting.
-    for (const IssuedWork& i : model.quiet.intervals) {
+    for (const IssuedWork& i : model.quiet.work.stages.front()) {
       const MemberNoise n = noise_of(plan.noise, i, plan.nodes_per_member);
       if (i.device_s > 0 || noises_.empty())
         noises_.push_back(n);
@@ -49,7 +49,7 @@ StepSource::StepSource(const RunModel& model, network::Engine& engine, const Ser
         noises_.back().stalls += n.stalls;
     }
   } else {
-    noises_ = {noise_of(plan.noise, model.quiet.intervals, plan.nodes_per_member)};
+    noises_ = {noise_of(plan.noise, model.quiet.work, plan.nodes_per_member)};
   }
   const uint64_t draws = std::max<uint64_t>(1, noises_.size());
   exact_steps_ = std::max<uint64_t>(kReplayedSteps, kExactDraws / draws);

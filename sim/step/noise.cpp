@@ -67,6 +67,8 @@ double member_cdf(const MemberNoise& noise, double x) {
 
 double member_quantile(const MemberNoise& noise, double p) {
   if (noise.stalls <= 0 || noise.stall_mean_s <= 0) return noise.sigma_s <= 0 ? 0 : noise.sigma_s * normal_quantile(p);
+  // Who has no noise but stalls, mostly none, is mostly not late at all.
+  if (noise.sigma_s <= 0 && p <= std::exp(-noise.stalls)) return 0;
   const StallMixture mixture(noise);
   // Stalls only add: the normal part alone is a lower bound, and all of it without a stall an upper one.
   const double sigma = std::max(noise.sigma_s, 1e-4 * noise.stall_mean_s), without = p * std::exp(noise.stalls);
@@ -132,24 +134,38 @@ double stalls_of(const HostNoise& profile, const IssuedWork& i, double nodes_per
   return profile.stalls_per_hour / 3600 * i.host_s * nodes_per_member * outlast;
 }
 
+// Where the host is late its own noise shows.
+double late_host_s(const IssuedWork& i) {
+  return i.device_s > 0 && i.host_s > i.device_s + i.lead_s ? i.host_s : 0;
+}
+
+double sigma_of(const HostNoise& profile, double device_s, double host_s) {
+  return std::sqrt(variance(profile.device_sigma, device_s, profile.correlation) +
+                   variance(profile.host_sigma, host_s, profile.correlation));
+}
+
 }  // namespace
 
 MemberNoise noise_of(const HostNoise& profile, const IssuedWork& interval, double nodes_per_member) {
-  return noise_of(profile, std::vector<IssuedWork>{interval}, nodes_per_member);
+  return {sigma_of(profile, interval.device_s, late_host_s(interval)), stalls_of(profile, interval, nodes_per_member),
+          profile.stall_mean.value()};
 }
 
 MemberNoise noise_of(const HostNoise& profile, const std::vector<IssuedWork>& intervals, double nodes_per_member) {
+  return noise_of(profile, PipelineWork{{intervals}, 0}, nodes_per_member);
+}
+
+MemberNoise noise_of(const HostNoise& profile, const PipelineWork& work, double nodes_per_member) {
   MemberNoise n;
   n.stall_mean_s = profile.stall_mean.value();
+  if (work.stages.empty()) return n;
   double device_s = 0, host_s = 0;
-  for (const IssuedWork& i : intervals) {
-    device_s += i.device_s;
-    // Where the host is late its own noise shows.
-    if (i.device_s > 0 && i.host_s > i.device_s + i.lead_s) host_s += i.host_s;
-    n.stalls += stalls_of(profile, i, nodes_per_member);
-  }
-  n.sigma_s = std::sqrt(variance(profile.device_sigma, device_s, profile.correlation) +
-                        variance(profile.host_sigma, host_s, profile.correlation));
+  for (const IssuedWork& i : work.stages[work.busiest]) device_s += i.device_s, host_s += late_host_s(i);
+  n.sigma_s = sigma_of(profile, device_s, host_s);
+  if (profile.stalls_per_hour <= 0) return n;
+  const double nodes = nodes_per_member / static_cast<double>(work.stages.size());
+  for (const auto& intervals : work.stages)
+    for (const IssuedWork& i : intervals) n.stalls += stalls_of(profile, i, nodes);
   return n;
 }
 

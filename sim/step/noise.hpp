@@ -43,4 +43,12 @@ MemberNoise noise_of(const HostNoise& profile, const IssuedWork& interval, doubl
 // The same over several intervals at whose end alone members meet.
 MemberNoise noise_of(const HostNoise& profile, const std::vector<IssuedWork>& intervals, double nodes_per_member);
 
+// Work of a pipeline, at whose end alone members meet. Its pace, and what is late in proportion to work, is that of its
+// busiest stage. Stalls fall on the nodes of every stage, each with its own lead.
+struct PipelineWork {
+  std::vector<std::vector<IssuedWork>> stages;
+  size_t busiest = 0;
+};
+MemberNoise noise_of(const HostNoise& profile, const PipelineWork& work, double nodes_per_member);
+
 }  // namespace tw

@@ -56,12 +56,14 @@ std::vector<PassCost> placed(const std::vector<PassCost>& chunks, const ChunkPla
 StepPlan profiled_step(StepPlan s, const StepInputs& in, const StepNetwork& net, const Slowdown& slowdown) {
   PassCost cost = profiled_cost(in, net, slowdown);
   cost.last_backward = cost.backward;
-  // A share of the gradients may travel while backward runs.
-  const int early = static_cast<int>(in.workload->overlap * gradient_buckets + 0.5);
-  for (int b = 0; b < gradient_buckets; ++b)
-    cost.buckets.push_back({b < early ? static_cast<double>(b + 1) / gradient_buckets : 1,
-                            {in.workload->gradients.value() / gradient_buckets, 0},
-                            1});
+  // A share of the gradients may travel while backward runs: of one bucket a part.
+  const double each = 1.0 / gradient_buckets, early = in.workload->overlap;
+  for (int b = 0; b < gradient_buckets; ++b) {
+    const double part = std::clamp(early * gradient_buckets - b, 0.0, 1.0);
+    const double bytes = in.workload->gradients.value() * each;
+    if (part > 0) cost.buckets.push_back({std::min(early, (b + 1) * each), {bytes * part, 0}, 1});
+    if (part < 1) cost.buckets.push_back({1, {bytes * (1 - part), 0}, 1});
+  }
   s.cost = {cost};
   // Asynchronous engines and graphs queue whole steps ahead, so that a stall of the host seldom reaches the device.
   s.host_lead_s = 1;

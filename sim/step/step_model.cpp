@@ -89,12 +89,13 @@ void StepSimulation::compute(int stage, int replica, double now) {
   const size_t index = w.next++;
   const Visit v = visits(stage)[index];
   const TaskCost& c = cost(stage, w, v);
+  if (index == 0) w.first_begin_s = now;
   const double host_begin = w.host_free_s, host_end = std::max(host_begin + c.host_s, now + c.to_host_s);
   const double end = std::max(now + c.device_s(), host_begin + c.from_host());
   span(stage, replica, Span::Stream::host, std::max(host_begin, begin_s_), host_end, v, "issue");
   // The host is ahead by what the launch queue holds at most.
-  const double queue_s = c.launches > 0 ? kLaunchQueue * c.device_s() / c.launches : end - begin_s_ + 1;
-  const double waits_s = std::max(0.0, std::max(host_end, end - queue_s) - host_begin - c.host_s);
+  const double full_until_s = w.launched.full_until_s(c.launches, end - c.device_s(), end);
+  const double waits_s = std::max(0.0, std::max(host_end, full_until_s) - host_begin - c.host_s);
   const IssuedWork interval{c.device_s(), c.host_s, now - host_begin};
   const IssuedWork wait{0, waits_s, interval.lead_s + interval.device_s - interval.host_s};
   w.intervals.push_back(interval);
@@ -108,7 +109,7 @@ void StepSimulation::compute(int stage, int replica, double now) {
     jitter = std::max(jitter, now - end);  // an interval cannot become negative
   }
   if (!plan_.slow.empty()) jitter += (end - now) * (plan_.slow[at(stage, replica)] - 1);
-  w.host_free_s = std::max(host_end + (host_end >= end ? jitter : 0), end - queue_s);
+  w.host_free_s = std::max(host_end + (host_end >= end ? jitter : 0), full_until_s);
   charge(w, c, end - now, jitter, v.backward ? w.backward : w.forward);
   w.doing = &c;
   w.began_s = now;
@@ -144,7 +145,7 @@ double StepSimulation::draw(const MemberNoise& n, int stage, int replica) {
                         : draw_member(n, streams_[at(stage, replica)]);
 }
 
-double StepSimulation::draw_at_end(const IssuedWork& at_end) {
+double StepSimulation::draw_at_end(const PipelineWork& at_end) {
   const MemberNoise n = noise_of(plan_.noise, at_end, plan_.nodes_per_member);
   double worst = 0;
   for (int r = 0; r < replicas_; ++r) {
@@ -189,6 +190,7 @@ void StepSimulation::finish(int stage, int replica, size_t index, double began_s
   const Visit& v = visits(stage)[index];
   const char* what = !v.backward ? "forward" : v.part == Part::weight ? "weight gradients" : "backward";
   span(stage, replica, Span::Stream::device, began_s, now, v, what, 0, flops);
+  if (w.doing->launches > 0) w.launched.ended(now);
   w.busy = false;
   w.free_since_s = now;
   w.done = index + 1;
@@ -269,6 +271,18 @@ void StepSimulation::move(size_t t, int replica) {
   engine_.start(load_class, plan_.hand_over_bytes, done);
 }
 
+// At the end all hosts wait for their devices (the norm of the gradients); those of the next step begin together. A
+// stage that then waits for its first input is not late before that; but for updated weights, which have to come before
+// it and come from every host.
+IssuedWork StepSimulation::wait_at_end(int stage, double end_s) {
+  const Worker& w = worker(stage, 0);
+  const PassCost& first = plan_.cost[static_cast<size_t>(stage)];
+  const double gather_s = first.updated.total() > 0 ? first.first_forward.device_s() - first.forward.device_s() : 0;
+  const double waits_s = std::max(0.0, end_s - w.host_free_s - plan_.host_lead_s);
+  const double input_s = std::max(0.0, w.first_begin_s - begin_s_ - std::max(0.0, gather_s));
+  return {0, waits_s, waits_s + plan_.host_lead_s + input_s};
+}
+
 StepOutcome StepSimulation::outcome() {
   if (finished_ != workers_.size())
     throw SimulationError(std::to_string(workers_.size() - finished_) + " pipeline workers never finished their step");
@@ -279,11 +293,13 @@ StepOutcome StepSimulation::outcome() {
   size_t busiest = 0;
   for (size_t i = 0; i < workers_.size(); i += static_cast<size_t>(replicas_))
     if (workers_[i].charged.compute > workers_[busiest].charged.compute) busiest = i;
-  out.intervals = workers_[busiest].intervals;
-  // At the end all hosts wait for their devices (the norm of the gradients); those of the next step begin together.
-  const double waits_s = std::max(0.0, end - workers_[busiest].host_free_s - plan_.host_lead_s);
-  const IssuedWork at_end{0, waits_s, waits_s + plan_.host_lead_s};
-  out.intervals.push_back(at_end);
+  PipelineWork at_end;
+  for (int s = 0; s < plan_.stages; ++s) {
+    at_end.stages.push_back({wait_at_end(s, end)});
+    out.work.stages.push_back(std::move(worker(s, 0).intervals));
+    out.work.stages.back().push_back(at_end.stages.back().front());
+  }
+  out.work.busiest = busiest / static_cast<size_t>(replicas_);
   out.time_s = end - begin_s_ + plan_.fixed_s;
   const double jitter =
       plan_.meet_every_visit ? draw_at_end(at_end) : end_jitter_s(plan_, out, replicas_, seed_, step_);
@@ -308,7 +324,7 @@ StepOutcome StepSimulation::outcome() {
 
 // Once a step all replicas meet, whatever they did before.
 double end_jitter_s(const StepPlan& plan, const StepOutcome& quiet, int replicas, uint64_t seed, uint64_t step) {
-  const MemberNoise n = noise_of(plan.noise, quiet.intervals, plan.nodes_per_member);
+  const MemberNoise n = noise_of(plan.noise, quiet.work, plan.nodes_per_member);
   double worst = 0;
   for (int r = 0; r < replicas; ++r) {
     SplitMix64 stream = member_stream(seed, step, 0, r);

@@ -63,7 +63,7 @@ struct StepOutcome {
   Stretch forward, backward;
   Breakdown breakdown;                        // of the stage that is busiest
   std::vector<ActivityTimes> stage_activity;  // seconds by activity, a GPU of each stage; the rest of the step is spin
-  std::vector<IssuedWork> intervals;          // of that stage, between the places where replicas may meet
+  PipelineWork work;                          // between the places where replicas may meet
   double jitter_s = 0;
   double fabric_bytes = 0;  // payload handed to the engine
 };

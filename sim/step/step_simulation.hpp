@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "step/hand_over_queue.hpp"
+#include "step/launch_queue.hpp"
 #include "step/step_model.hpp"
 
 namespace tw {
@@ -18,8 +19,10 @@ struct Worker {
   size_t next = 0;  // visit that has not begun
   size_t done = 0;  // visits that are done
   bool busy = false, ended = false;
-  double free_since_s = 0;      // the device has been idle from here on
-  double host_free_s = 0;       // the host has issued everything before
+  double free_since_s = 0;   // the device has been idle from here on
+  double host_free_s = 0;    // the host has issued everything before
+  double first_begin_s = 0;  // of the first visit
+  LaunchQueue launched;
   std::vector<double> input_s;  // per input (see input_of): when it arrived; < 0 = not yet
   std::vector<double> sent_s;   // and when the sender had it ready
   std::vector<int> backwards;   // done, by slot
@@ -132,7 +135,7 @@ class StepSimulation {
   void in_visit(int stage, int replica, size_t index, double due_s, bool end, std::function<void()> what);
 
   double draw(const MemberNoise& n, int stage, int replica);
-  double draw_at_end(const IssuedWork& at_end);
+  double draw_at_end(const PipelineWork& at_end);
 
   static void charge(Worker& w, const TaskCost& c, double elapsed_s, double jitter_s, Stretch& stretch);
 
@@ -179,10 +182,9 @@ class StepSimulation {
 
   void done(int stage, int replica, double gather_s);
 
+  IssuedWork wait_at_end(int stage, double end_s);
   StepOutcome outcome();
 
-  // Kernels that a CUDA stream takes before a launch waits.
-  static constexpr double kLaunchQueue = 1024;
   struct Waiting {
     int replica;
     double since_s, began_s;

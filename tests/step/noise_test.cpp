@@ -49,6 +49,21 @@ TEST_CASE("more members never wait less, and a silent member adds nothing") {
   CHECK(draw_maximum({}, 64, stream) == 0);
 }
 
+TEST_CASE("members without noise but stalls are not late at all where none stalls") {
+  const MemberNoise rare{0, 1e-3, 0.05};
+  auto stream = random_stream(2, "rare");
+  double sum = 0;
+  int late = 0;
+  constexpr int kDraws = 200000;
+  for (int i = 0; i < kDraws; ++i) {
+    const double x = draw_maximum(rare, 16, stream);
+    sum += x;
+    late += x != 0 ? 1 : 0;
+  }
+  CHECK(late == Approx(kDraws * -std::expm1(-16e-3)).epsilon(0.05));
+  CHECK(sum / kDraws == Approx(16e-3 * 0.05).epsilon(0.05));
+}
+
 TEST_CASE("a host that runs ahead absorbs stalls and does not pass its noise on") {
   HostNoise profile;
   profile.host_sigma = 0.1;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <map>
 #include <set>
 #include <tuple>
@@ -158,6 +159,22 @@ TEST_CASE("stalls of the host obey one law in BF16 and FP8, and do not grow with
   CHECK(four == Approx(one).epsilon(0.2));
   CHECK(added(1, false, 483) > 0.2 * one);
   CHECK(added(1, false, 483) <= 1.2 * one);
+}
+
+// By hand: hosts that issue at once are late only where they wait for their devices at a step's end. A stall of mean
+// length m that begins in the time before outlasts it with m in the mean, and a first input that comes f after it with
+// m exp(-f / m). Stage s gets its first input after s forwards; a quarter of a member's nodes are its own.
+TEST_CASE("a stall at a step's end counts on each stage where it outlasts the wait for the first input") {
+  constexpr double kNodes = 4, kStall_s = 0.7;
+  for (const int vp : {1, 3}) {
+    StepPlan plan = balanced(4, vp, 16, Schedule::one_f_one_b);
+    const StepOutcome quiet = run(plan);
+    plan.noise.stall_mean = seconds(kStall_s);
+    plan.noise.stalls_per_hour = 3600;
+    double counted = 0;
+    for (int s = 0; s < 4; ++s) counted += kNodes / 4 * kStall_s * std::exp(-s * 1.0 / vp / kStall_s);
+    CHECK(noise_of(plan.noise, quiet.work, kNodes).stalls == Approx(counted).epsilon(1e-6));
+  }
 }
 
 TEST_CASE("GPipe and 1F1B differ in memory, not in time") {

@@ -177,6 +177,20 @@ TEST_CASE("kernel tables follow another peak or memory bandwidth, and the result
   CHECK_FALSE(says(same));
 }
 
+TEST_CASE(
+    "every part of a profiled workload's overlap counts: what travels beside backward is not counted in buckets") {
+  double before = 1e9;
+  for (const char* overlap : {"0", "0.2", "0.44", "0.5", "0.56", "0.75", "1"}) {
+    CAPTURE(overlap);
+    const double step_s =
+        *result("scenarios/mlperf-bert.json",
+                {std::string("/workload/overlap=") + overlap, "/plan/nodes=4", "/cluster/hosts/noise/device_sigma=0"})
+             .step.time_s;
+    CHECK(step_s < before);
+    before = step_s;
+  }
+}
+
 TEST_CASE("stalls that have no length say that they change nothing") {
   const auto warned = [](const std::vector<std::string>& set) {
     const auto warnings = result(kLlama, set).warnings;

@@ -25,6 +25,82 @@ double ChunkProgram::sent_share() const {
   return chosen > 0 ? places * (1 - std::pow(1 - 1 / places, chosen)) / chosen : 1;
 }
 
+// Tensor-parallel exchanges in pieces beside products in pieces (Transformer Engine's user buffers): a gather goes
+// round a ring while the product works on the rows that are there, a piece a rank; a scatter of forward follows each of
+// four pieces (num_splits), whose products leave some multiprocessors to it. Recipes: NVIDIA/NeMo,
+// nemo/collections/llm/recipes/tp_overlap_configs/userbuffers.py. A product of few rows takes more than its part.
+ChunkProgram::List ChunkProgram::in_tp_pieces(const std::vector<Operation>& operations, const List& list,
+                                              double slowdown) const {
+  constexpr int kPieces = 4;
+  const Software& software = *in_.software;
+  if (!software.streams.tp_pieces || in_.plan->tp < 2) return list;
+  const int gathered = in_.plan->tp, sent = gathered - 1;
+  const auto product_piece = [&](size_t i, int pieces) {
+    Operation o = operations[i];
+    o.m /= pieces, o.flops /= pieces;
+    TimedOperation t = list[i];
+    t.task.length_s =
+        kernel_time_s(o, in_.cluster->node.accelerator, software, slowdown) / in_.cluster->hosts.device_speed +
+        software.streams.tp_piece_gap.value();
+    t.task.flops /= pieces;
+    return t;
+  };
+  const auto exchange_piece = [&](size_t i, int pieces) {
+    TimedOperation t = list[i];
+    for (double* part : {&t.task.length_s, &t.task.beside_s, &t.task.bytes, &t.task.host_s}) *part /= pieces;
+    return t;
+  };
+  const auto product = [&](size_t i) {
+    return i < operations.size() && operations[i].kind == OperationKind::gemm && operations[i].groups <= 1 &&
+           !operations[i].weight_gradient;
+  };
+  List cut;
+  for (size_t i = 0; i < operations.size(); ++i) {
+    const Operation& o = operations[i];
+    size_t next = i + 1;
+    while (next < operations.size() && operations[next].kind == OperationKind::memory) ++next;
+    if (o.exchange == Exchange::tp_all_gather && product(next)) {
+      for (size_t k = i + 1; k < next; ++k) cut.push_back(list[k]);  // casts, of what is sent
+      TimedOperation part = exchange_piece(i, sent), piece = product_piece(next, gathered);
+      part.beside = part.met = true;
+      cut.insert(cut.end(), static_cast<size_t>(sent), part);
+      cut.push_back(piece);
+      piece.met = true;
+      cut.insert(cut.end(), static_cast<size_t>(sent), piece);
+      i = next;
+    } else if (product(i) && !o.backward && i + 1 < operations.size() &&
+               operations[i + 1].exchange == Exchange::tp_reduce_scatter) {
+      for (int p = 0; p < kPieces; ++p) {
+        cut.push_back(product_piece(i, kPieces));
+        cut.back().task.length_s *= software.streams.tp_scatter_slowdown;
+        cut.push_back(exchange_piece(i + 1, kPieces));
+        cut.back().beside = p + 1 < kPieces;
+      }
+      ++i;
+    } else {
+      cut.push_back(list[i]);
+    }
+  }
+  return cut;
+}
+
+// Delayed scaling: what a pass of a chunk has seen of largest elements is joined, all ranks of the stage agree on it in
+// the order of the kernels, and scales follow from it (Transformer Engine since 1.6, pytorch/fp8.py:
+// reduce_and_update_fp8_tensors, called at the end of every forward and of every backward; Megatron-Core's
+// get_amax_reduction_group: tensor, context and data parallel ranks).
+std::vector<Operation> ChunkProgram::scale_operations() const {
+  constexpr double kAmaxBytes = 1024;  // a number for every operand of a stage's layers: latency alone counts
+  const Software& s = *in_.software;
+  if (!s.streams.amax_waits || s.kernels.current_scaling || in_.training->precision != Precision::fp8) return {};
+  Operation join, reduce, update;
+  join.name = "join largest elements", update.name = "update scales", reduce.name = "agree on largest elements";
+  join.bytes = update.bytes = reduce.bytes = kAmaxBytes;
+  reduce.kind = OperationKind::exchange;
+  reduce.activity = Activity::collective;
+  reduce.exchange = Exchange::amax_reduce;
+  return {join, reduce, update};
+}
+
 double ChunkProgram::copy_s(double bytes) const {
   if (bytes <= 0) return 0;
   return memory_time_s(in_.cluster->node.accelerator, bytes, in_.software->kernels.memory_efficiency) /
@@ -102,6 +178,8 @@ Stream stream_of(Exchange e) {
     case Exchange::tp_reduce_scatter:
     case Exchange::tp_all_reduce:
       return Stream::tp;
+    case Exchange::amax_reduce:
+      return Stream::dp_outer;  // a communicator of its own, as well
     default:
       return Stream::dp;
   }

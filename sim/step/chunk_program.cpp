@@ -35,9 +35,13 @@ ChunkProgram::ChunkProgram(const StepInputs& in, const ExchangeTime& exchange, c
   for (const LayerKind& kind : layer_kinds(*in.network)) {
     if (of_kind_.count(kind) > 0) continue;
     const LayerOperations layer = layer_operations(*in.network, kind, *in.training, *in.plan, software);
-    of_kind_[kind].forward = timed(layer.forward, slowdown.forward);
-    if (pass != Pass::evaluation) of_kind_[kind].backward = timed(layer.backward, slowdown.backward);
+    const auto list = [&](const std::vector<Operation>& operations, double slow) {
+      return in_tp_pieces(operations, timed(operations, slow), slow);
+    };
+    of_kind_[kind].forward = list(layer.forward, slowdown.forward);
+    if (pass != Pass::evaluation) of_kind_[kind].backward = list(layer.backward, slowdown.backward);
   }
+  if (pass != Pass::evaluation) scales_ = timed(scale_operations(), 1);
   embed_ = timed(embed.forward, slowdown.forward);
   head_ = timed(head.forward, slowdown.forward);
   if (pass == Pass::evaluation) return;
@@ -174,6 +178,7 @@ TaskCost ChunkProgram::layers(const ChunkShape& shape, bool backward, bool input
   }
   if (shape.head && !backward) c += part(head_);
   if (shape.embedding && backward) c += part(embed_back_);
+  if (inputs) c += part(scales_);
   return c;
 }
 
@@ -219,6 +224,7 @@ TaskCost ChunkProgram::sharded(const ChunkShape& shape, bool backward, bool inpu
   }
   if (shape.head && !backward) b.add(head_, inputs, weights);
   if (shape.embedding && backward) b.add(embed_back_, inputs, weights);
+  b.add(scales_, inputs, inputs);
   b.copy(0, reduced);
   return played(b);
 }
@@ -239,6 +245,7 @@ TaskCost ChunkProgram::first_forward(const ChunkShape& shape) const {
     copies.after(l);
   }
   if (shape.head) b.add(head_);
+  b.add(scales_);
   return played(b);
 }
 
@@ -286,6 +293,7 @@ TaskCost ChunkProgram::last(const ChunkShape& shape, bool inputs, std::vector<Bu
   }
   if (shape.embedding) b.add(embed_back_, inputs), grow(rest / std::max(1, ends));
   send();
+  b.add(scales_, inputs, inputs);
   b.copy(0, -1);
   const Played device = on_device(b);
   for (size_t i = 0; i < sent.size(); ++i) {

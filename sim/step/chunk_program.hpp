@@ -56,6 +56,7 @@ class ChunkProgram {
   using List = std::vector<TimedOperation>;
   TaskList list() const { return {in_.plan->cp, in_.software->streams.scatter_beside_weights}; }
   List timed(const std::vector<Operation>& operations, double slowdown);
+  List in_tp_pieces(const std::vector<Operation>& operations, const List& list, double slowdown) const;
   PassCost whole_cost(const ChunkShape& shape, bool split) const;
   Played on_device(const TaskList& list) const;  // the host far ahead
   TaskCost played(const TaskList& list, const Played& device) const;
@@ -69,6 +70,7 @@ class ChunkProgram {
   double copy_s(double bytes) const;
   std::vector<double> host_copies_s(const ChunkShape& shape) const;  // of offloaded layers (step/host_copies.hpp)
   double sent_share() const;
+  std::vector<Operation> scale_operations() const;
   void join(TaskCost& forward, TaskCost& backward) const;
   double beside_s(Exchange what, double bytes, double alone_s) const;
   // Time of an exchange by the holders of dense parameters, then by those of experts.
@@ -85,6 +87,7 @@ class ChunkProgram {
   };
   std::map<LayerKind, Lists> of_kind_;
   List embed_, embed_back_, head_, head_back_;
+  List scales_;              // what ends a pass where delayed FP8 scales are agreed on
   bool stops_host_ = false;  // some operation does
   std::vector<Kept>* kept_ = nullptr;
 };

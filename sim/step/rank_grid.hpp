@@ -78,6 +78,11 @@ class RankGrid {
   std::vector<std::vector<network::Rank>> piece_groups(int stage) const {
     return cut(stage, plan_.dp * plan_.cp / plan_.sharded_over(), plan_.sharded_over());
   }
+  std::vector<network::Rank> stage_group(int stage) const {
+    std::vector<network::Rank> all;
+    for (int r = 0; r < plan_.tp * plan_.cp * plan_.dp; ++r) all.push_back(of_stage(r, stage));
+    return all;
+  }
   std::vector<std::vector<network::Rank>> hand_over_pairs(int dp, int from, int to) const {
     std::vector<std::vector<network::Rank>> pairs;
     for (int c = 0; c < plan_.cp; ++c)

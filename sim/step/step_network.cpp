@@ -42,9 +42,15 @@ ExchangeTime exchange_times(const RankGrid& grid, double round_s, const Sharing&
   };
   // In the order of Among.
   const auto groups = std::make_shared<std::vector<Group>>();
-  for (auto& g :
-       {grid.tp_groups(0), grid.cp_groups(0), grid.ep_groups(), grid.expert_tp_groups(), grid.gradient_groups(0),
-        grid.piece_groups(0), grid.expert_gradient_groups(0), grid.replica_groups(0)})
+  for (auto& g : {grid.tp_groups(0),
+                  grid.cp_groups(0),
+                  grid.ep_groups(),
+                  grid.expert_tp_groups(),
+                  grid.gradient_groups(0),
+                  grid.piece_groups(0),
+                  grid.expert_gradient_groups(0),
+                  grid.replica_groups(0),
+                  {grid.stage_group(0)}})
     groups->push_back(group(g));
   const auto known = std::make_shared<std::map<std::pair<Exchange, double>, double>>();
   return [=](Exchange what, double bytes) {

@@ -31,6 +31,10 @@ void TaskList::add(const TimedOperation& t, bool inputs, bool weights) {
 int TaskList::kernel(const TimedOperation& t) {
   last_ = push(t.task, t.launches);
   tasks.back().after = std::exchange(pending_, -1);
+  if (t.met && !under_way_.empty()) {
+    tasks.back().also_after = under_way_.front();
+    under_way_.erase(under_way_.begin());
+  }
   if (!t.weight) main_ = last_;
   return last_;
 }
@@ -64,6 +68,12 @@ int TaskList::beside(Stream stream, const TravelTime& travel, int after, double 
 void TaskList::exchange(const TimedOperation& t) {
   const bool scatter = t.exchange == Exchange::tp_reduce_scatter || t.exchange == Exchange::tp_all_reduce;
   const int input = scatter_first_ && scatter ? main_ : last_;
+  if (t.beside) {
+    const int sent = push(t.task, t.launches);
+    tasks.back().after = input;
+    if (t.met) under_way_.push_back(sent);
+    return;
+  }
   pending_ = push(t.task, 1);
   tasks.back().after = input;
 }

@@ -17,6 +17,8 @@ struct TimedOperation {
   double part_s = 0;       // length of one of the pieces
   double parameters = 0;   // whose gradient it is
   double launches = 0;
+  bool beside = false;  // an exchange that the next kernel need not wait for
+  bool met = false;     // an exchange that a later kernel waits for; a kernel that waits for the oldest of these
 };
 
 // An exchange of data-parallel ranks: its length without kernels running, and with.
@@ -52,6 +54,7 @@ class TaskList {
   int cp_;
   bool scatter_first_;
   int last_ = -1, main_ = -1, pending_ = -1;  // last kernel; the last that is no weights' gradient; an exchange
+  std::vector<int> under_way_;                // exchanges that are to be met
   std::vector<TimedOperation> ring_;          // rounds of the ring that the next attention goes through
 };
 

@@ -65,6 +65,8 @@ Groups groups_of_worker(const RankGrid& grid, const Plan& plan, Among among, int
       return grid.piece_groups(stage);
     case Among::replicas:
       return grid.replica_groups(stage);
+    case Among::stage:
+      return {grid.stage_group(stage)};
     default:
       return grid.expert_gradient_groups(stage);
   }
@@ -121,6 +123,8 @@ Among among(Exchange what, const Sharing& sharing) {
       return Among::dp;
     case Exchange::gradient_reduce:
       return sharing.owners ? Among::replicas : Among::dp;
+    case Exchange::amax_reduce:
+      return Among::stage;
     case Exchange::outer_reduce:
       return Among::outer;
     case Exchange::expert_gather:
@@ -140,6 +144,7 @@ network::Operation operation_of(Exchange what, const Sharing& sharing) {
       return O::reduce_scatter;
     case Exchange::tp_all_reduce:
     case Exchange::expert_tp_reduce:
+    case Exchange::amax_reduce:
     case Exchange::outer_reduce:
       return O::all_reduce;
     case Exchange::cp_exchange:
@@ -175,6 +180,7 @@ void add_visit_exchanges(StepNetwork& net, const StepInputs& in, const Fabric& f
   for (size_t g = 0; g < static_cast<size_t>(Among::count_); ++g)
     outside.push_back(leaves_domain(static_cast<Among>(g)));
   outside[static_cast<size_t>(Among::expert_dp)] = false;  // goes with that of dense parameters
+  outside[static_cast<size_t>(Among::stage)] = false;      // a few numbers
   // Blocks of experts that cut through replicas have no workers of their own.
   const int holders = plan.ep * plan.expert_tp(), ranks = plan.tp * plan.cp;
   if (holders % ranks != 0 && ranks % holders != 0) outside[static_cast<size_t>(Among::ep)] = false;

@@ -19,7 +19,7 @@ struct Sharing {
 };
 
 // Who takes part in an exchange inside a layer, and the collective that it is.
-enum class Among { tp, cp, ep, expert_tp, dp, outer, expert_dp, replicas, count_ };
+enum class Among { tp, cp, ep, expert_tp, dp, outer, expert_dp, replicas, stage, count_ };
 Among among(Exchange what, const Sharing& sharing);
 network::Operation operation_of(Exchange what, const Sharing& sharing);
 

@@ -121,9 +121,14 @@ class Builder {
     memory("residual gradient", 3 * bf16_bytes);
   }
   // Gradients of the biases of two linear layers: each sums the gradient of its output over the tokens, in a kernel of
-  // its own where nothing is fused.
-  void bias_gradients(const char* name, const Work& w, double bytes) {
-    if (eager() && w.n.biases && trained_) memory(name, bytes, 2);
+  // its own where nothing is fused. `apart`: bytes of those that other kernels than the product add (Megatron-Core,
+  // fusions/fused_bias_gelu.py and fused_bias_dropout.py, whose backward leaves the sums to autograd).
+  void bias_gradients(const char* name, const Work& w, double bytes, double apart, int sums) {
+    if (!w.n.biases || !trained_) return;
+    if (eager())
+      memory(name, bytes, 2);
+    else if (software_.kernels.bias_sums)
+      bare(name, apart, sums);
   }
   // What follows belongs to this part of the layer.
   void part(GraphPart p) { part_ = p; }

@@ -32,6 +32,7 @@ enum class Exchange {
   gradient_reduce,  // data-parallel gradients, all-reduced or, with sharding, reduce-scattered
   expert_gather,    // the same among the ranks that hold the same experts
   expert_reduce,
+  amax_reduce,   // largest elements of FP8 tensors, among all ranks of a stage
   outer_reduce,  // hybrid sharding: gradients of a shard, over the groups
 };
 

@@ -66,6 +66,18 @@ void Software::Streams::describe(Description<Streams>& d) {
   d.optional("nvls", &Streams::nvls, "collectives inside a node may use NVLink multicast (NVLS)");
   d.optional("amax_every_micro_batch", &Streams::amax_every_micro_batch,
              "FP8 scaling synchronises the data-parallel ranks every micro-batch");
+  d.optional(
+      "tp_pieces", &Streams::tp_pieces,
+      "tensor-parallel gathers and the scatters of forward run beside the products that want or make them, which "
+      "are cut: after a gather in as many pieces as ranks, before a scatter in four");
+  d.optional("tp_scatter_slowdown", &Streams::tp_scatter_slowdown,
+             "time of the pieces before a scatter, which leave multiprocessors to it, over that with all of them",
+             between(1, 2));
+  d.optional("tp_piece_gap", &Streams::tp_piece_gap,
+             "time of each such piece of a product beyond that of its kernel: flags, events");
+  d.optional("amax_waits", &Streams::amax_waits,
+             "with delayed scaling every pass of a chunk ends with an all-reduce of largest elements by all ranks of "
+             "the stage, and what follows waits for it; else it runs beside");
 }
 
 void Software::Kernels::describe(Description<Kernels>& d) {
@@ -110,6 +122,9 @@ void Software::Kernels::describe(Description<Kernels>& d) {
   d.optional("cast_transpose", &Kernels::cast_transpose,
              "further bytes per byte where the operand is also wanted transposed, for weight gradients",
              between(0, 20));
+  d.optional("bias_sums", &Kernels::bias_sums,
+             "biases are added by the activation and by dropout and residual, so that their gradients are sums of "
+             "their own; else products and casts make them");
   d.optional("memory_efficiency", &Kernels::memory_efficiency,
              "bandwidth of fused memory-bound kernels over the copy plateau", between(0.01, 1));
   d.optional("traffic_fused", &Kernels::traffic_fused, "share of the counted traffic left after fusion and caching",

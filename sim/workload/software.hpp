@@ -62,6 +62,10 @@ struct Software {
     double exchange_beside_kernel = 1.45;  // the same of an exchange inside an NVLink domain
     bool fp8_gather = false;               // tensor-parallel gathers before FP8 layers carry FP8
     bool amax_every_micro_batch = false;   // delayed FP8 scaling meets the data-parallel ranks every micro-batch
+    bool tp_pieces = false;                // products and the tensor-parallel exchanges beside them are cut
+    double tp_scatter_slowdown = 1;        // of products in pieces before a scatter
+    Time tp_piece_gap;                     // that each piece of a product takes beyond its kernel
+    bool amax_waits = false;               // and later kernels wait for that exchange, which ends every visit
     bool sharp = false;                    // collectives may be reduced in the switches
     bool nvls = false;                     // and over NVLink multicast
     static void describe(Description<Streams>& d);
@@ -84,6 +88,7 @@ struct Software {
     bool current_scaling = false;     // an FP8 tensor's scale is its own, whose largest element is sought first
     double cast_traffic = 0;          // bytes moved by FP8 casts per byte of BF16 operand; 0 = fused away
     double cast_transpose = 0.35;     // and more where the operand is wanted transposed for a weight gradient
+    bool bias_sums = false;           // gradients of biases that activation and residual add are sums of their own
     double memory_efficiency = 0.85;  // of fused memory-bound kernels, against the copy plateau
     double traffic_fused = 0.8;       // share of the counted traffic that is left after fusion and caching
     bool eager_elementwise = false;   // norms, activations, additions run as kernels of their own, nothing fused

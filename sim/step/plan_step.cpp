@@ -70,7 +70,29 @@ StepPlan profiled_step(StepPlan s, const StepInputs& in, const StepNetwork& net,
   return s;
 }
 
+// Both ends of a pipeline hold a tied table. When all gradients are there, theirs meet (Megatron-Core's
+// finalize_model_grads): a rank and its mate send each other half of what they hold, and the sum of the other half
+// back.
+double tied_table_s(const StepInputs& in, const StepNetwork& net) {
+  if (!in.network->tied_embeddings || in.plan->pp < 2 || net.forward_hand_over.empty()) return 0;
+  double bytes = 0;
+  for (const ParameterGroup& g : groups_of(in))
+    if (g.repeated && g.trained)
+      bytes += g.held * in.software->memory.gradient_bytes_per_parameter /
+               (in.plan->sharding == Sharding::zero3 ? g.shards : 1);
+  return transfer_s(net, net.forward_hand_over.front().front(), bytes);
+}
+
 }  // namespace
+
+double transfer_s(const StepNetwork& net, int load_class, double bytes) {
+  if (load_class < 0 || bytes <= 0) return 0;
+  const network::LoadClass& c = net.classes[static_cast<size_t>(load_class)];
+  double slowest = 0;
+  for (const network::LinkUse& use : c.uses)
+    slowest = std::max(slowest, use.weight / net.links[static_cast<size_t>(use.link)].capacity_Bps);
+  return c.latency_s + bytes * slowest;
+}
 
 StepPlan plan_step(const StepInputs& in, const StepNetwork& net, const Slowdown& slowdown, Pass pass) {
   const Plan& plan = *in.plan;
@@ -88,6 +110,7 @@ StepPlan plan_step(const StepInputs& in, const StepNetwork& net, const Slowdown&
   s.micro_batches = plan.ga();
   s.cost = placed(chunk_costs(in, net.exchange, slowdown, pass, net.shared), placement, plan.pp);
   s.optimizer = optimizer_cost(in);
+  s.fixed_s += tied_table_s(in, net);
   s.meet_every_visit = software.streams.amax_every_micro_batch && is_scaled(in.training->precision);
   s.reduce_every_visit = plan.sharding == Sharding::zero2;
   s.gradients_beside = software.streams.gradients_beside_backward;

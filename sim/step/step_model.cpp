@@ -37,8 +37,12 @@ bool StepSimulation::releases(const Worker& w, const Visit& v) const {
 
 const TaskCost& StepSimulation::cost(int stage, const Worker& w, const Visit& v) const {
   const PassCost& p = pass(stage, v);
-  // Of later chunks the weights are there by then (gather_ahead).
-  if (!v.backward && v.micro_batch == 0 && v.chunk == 0 && p.first_forward.flops > 0) return p.first_forward;
+  // Of later chunks the weights are there by then (gather_ahead). Stages of several chunks gather together when the
+  // step begins (Megatron-Core's align_param_gather), so that one which waits for its first input has them by then; of
+  // a single chunk each gathers when its input comes, as fully sharded ones do.
+  const bool together = plan_.chunks > 1 && p.updated.total() > 0 && engine_.now_s() > begin_s_;
+  const bool first = !v.backward && v.micro_batch == 0 && v.chunk == 0 && !together;
+  if (first && p.first_forward.flops > 0) return p.first_forward;
   if (releases(w, v) && plan_.gradients_beside) {
     const TaskCost& last = v.part == Part::whole ? p.last_backward : p.last_weight;
     if (last.flops > 0) return last;

@@ -41,6 +41,9 @@ struct StepPlan {
 // `pass`: training, or the estimate of it.
 StepPlan plan_step(const StepInputs& in, const StepNetwork& net, const Slowdown& slowdown, Pass pass = Pass::training);
 
+// Seconds that `bytes` take on a class of the network which nobody shares; 0 where there is no class (-1).
+double transfer_s(const StepNetwork& net, int load_class, double bytes);
+
 // One span on a stage's stream, for timelines.
 struct Span {
   int stage = 0;

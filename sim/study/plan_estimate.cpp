@@ -11,15 +11,6 @@
 namespace tw {
 namespace {
 
-double transfer_s(const StepNetwork& net, int load_class, double bytes) {
-  if (load_class < 0 || bytes <= 0) return 0;
-  const network::LoadClass& c = net.classes[static_cast<size_t>(load_class)];
-  double slowest = 0;
-  for (const network::LinkUse& use : c.uses)
-    slowest = std::max(slowest, use.weight / net.links[static_cast<size_t>(use.link)].capacity_Bps);
-  return c.latency_s + bytes * slowest;
-}
-
 int class_of(const std::vector<int>& classes, int stage) {
   return classes.empty() ? -1 : classes[static_cast<size_t>(stage)];
 }

@@ -177,6 +177,27 @@ TEST_CASE("a stall at a step's end counts on each stage where it outlasts the wa
   }
 }
 
+TEST_CASE("stages of several chunks gather their weights together, those of one when their input comes") {
+  constexpr double kGather_s = 0.5, kLink_Bps = 1e9;
+  for (const int vp : {1, 2}) {
+    StepPlan plan = balanced(2, vp, 4, Schedule::one_f_one_b);
+    const double quiet_s = run(plan).time_s;
+    for (PassCost& cost : plan.cost) {
+      cost.updated = {kGather_s * kLink_Bps, 0};
+      cost.first_forward = cost.forward;
+      cost.first_forward.dp_s = kGather_s;
+      cost.first_forward.flops = 1;
+    }
+    StepNetwork net;
+    net.links = {{"first", kLink_Bps}, {"last", kLink_Bps}};
+    net.classes = {{"of the first", {{0, 1}}, 0}, {"of the last", {{1, 1}}, 0}};
+    net.weight_gather = {0, 1};
+    const auto engine = network::fluid_engine(net.links, net.classes);
+    const double step_s = simulate_step(plan, net, *engine, 1, 1, 0).time_s;
+    CHECK(step_s - quiet_s == Approx(vp == 1 ? 2 * kGather_s : kGather_s).epsilon(1e-9));
+  }
+}
+
 TEST_CASE("GPipe and 1F1B differ in memory, not in time") {
   const StepOutcome gpipe = run(balanced(4, 1, 16, Schedule::gpipe));
   const StepOutcome one = run(balanced(4, 1, 16, Schedule::one_f_one_b));

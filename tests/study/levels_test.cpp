@@ -79,6 +79,29 @@ TEST_CASE("levels 2 and 3 of a step agree up to the rounds: rings, shards, pipel
                     Catch::Contains("at most 256 GPUs, not 512"));
 }
 
+TEST_CASE("the gradients of a tied table meet from both ends of a pipeline, and only there") {
+  const auto waits_s = [](const char* network, int pp, double* bytes) {
+    const LoadedScenario scenario =
+        loaded(kLlama, small_job({fmt::format("/network=models/networks/{}.json", network),
+                                  fmt::format("/plan={{\"nodes\": 8, \"tp\": 8, \"pp\": {}, \"gbs\": 64, "
+                                              "\"sharding\": \"zero1\"}}",
+                                              pp)}));
+    const StepInputs in = run_inputs(scenario.scenario).step;
+    const Fabric fabric = build_fabric(scenario.scenario.cluster);
+    const StepNetwork net = build_step_network(in, fabric, place(fabric, scenario.scenario.placement, 8), 1);
+    *bytes = in.software->memory.gradient_bytes_per_parameter * static_cast<double>(in.network->hidden) *
+             static_cast<double>(in.network->vocabulary) / 8;
+    return std::pair{plan_step(in, net, {}).fixed_s - in.software->phases.step_fixed.value(),
+                     pp > 1 ? transfer_s(net, net.forward_hand_over.front().front(), *bytes) : 0};
+  };
+  double bytes = 0;
+  const auto [tied_s, sent_s] = waits_s("gpt3-175b", 8, &bytes);
+  CHECK(tied_s == Approx(sent_s).epsilon(0.01));  // the table is padded
+  CHECK(tied_s > bytes / 51e9);                   // a NIC of 400 Gbit/s carries it once each way
+  CHECK(waits_s("gpt3-175b", 1, &bytes).first == 0);
+  CHECK(waits_s("llama3.1-70b", 8, &bytes).first == 0);
+}
+
 TEST_CASE("what the engine carries is what the operations send, by class of links, over random plans") {
   SplitMix64 random = random_stream(17, "plans", 0);
   const auto one_of = [&](const std::vector<int>& choices) { return choices[random() % choices.size()]; };

@@ -50,7 +50,8 @@ Shape shape_of(const StepPlan& p, const StepNetwork& net) {
         out.busy += did.scaled(static_cast<double>(p.micro_batches) / p.stages);
       }
     }
-    slowest_s = std::max(slowest_s, stage_s);
+    // Gradients that leave after every backward (ZeRO-2) hold a stage up where its work does not hide them.
+    slowest_s = std::max({slowest_s, stage_s, p.reduce_every_visit ? gradients_s : 0});
     all_s += stage_s;
     const double gather_s = transfer_s(net, class_of(net.weight_gather, s), weights.dense) +
                             transfer_s(net, class_of(net.expert_gather, s), weights.experts);

@@ -107,6 +107,21 @@ TEST_CASE("plans: an estimate is near what is simulated") {
   CHECK(*r.power.train == Approx(e.node_w).epsilon(0.05));
 }
 
+TEST_CASE("plans: gradients that leave after every backward are in an estimate") {
+  const std::vector<std::string> set{
+      "/network=\"models/networks/llama3.1-70b.json\"", "/cluster/node/nic_bandwidth=50 Gbit/s",
+      R"(/plan={"nodes": 8, "tp": 4, "pp": 2, "cp": 2, "gbs": 128, "sharding": "zero2"})"};
+  const LoadedScenario s = loaded(kLlama, set);
+  const Fabric fabric = build_fabric(s.scenario.cluster);
+  StepInputs in = run_inputs(s.scenario).step;
+  const double zero2_s = PlanEstimator(fabric, s.scenario.placement)(in).step_s;
+  CHECK(*result(s).step.time_s == Approx(zero2_s).epsilon(0.15));
+  Plan once = *in.plan;
+  once.sharding = Sharding::zero1;
+  in.plan = &once;
+  CHECK(zero2_s > 1.5 * PlanEstimator(fabric, s.scenario.placement)(in).step_s);
+}
+
 TEST_CASE("plans: limits hold, and what they stand in the way of is kept") {
   PlanSearchOptions o;
   o.limits.deadline_s = 1;

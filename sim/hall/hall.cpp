@@ -6,12 +6,12 @@
 #include <cmath>
 #include <memory>
 #include <queue>
+#include <set>
 #include <tuple>
 #include <utility>
 
 #include "core/error.hpp"
 #include "core/random.hpp"
-#include "core/text.hpp"
 #include "hall/hall_state.hpp"
 
 namespace tw::hall {
@@ -57,10 +57,11 @@ class Clock {
     while (true) {
       s_.now_s = now_s_;
       if (now_s_ >= plan_.end_s) break;
+      if (plan_.end_s == kNever) check_idle(plan_, now_s_);
       settle();
       if (plan_.end_s == kNever && coming_.empty() && s_.waiting.empty() && s_.running.empty()) break;
       const double next_s = next_event_s();
-      if (next_s == kNever)
+      if (next_s == kNever || waits_in_vain())
         throw DoesNotFit(fmt::format("{} waits for ever ({}): nothing that would let it start is to come",
                                      s_.job(s_.waiting.front()).name, s_.now(s_.waiting.front()).why));
       if (next_s > kCentury_s) throw DoesNotFit("jobs are not done in a century; \"lasts\" ends the hall earlier");
@@ -74,6 +75,18 @@ class Clock {
   void draw_failure(int c, int node, double from_s) {
     const double u = uniform(streams_[static_cast<size_t>(c)][static_cast<size_t>(node)]);
     events_.push({from_s - std::log(u) * plan_.clusters[static_cast<size_t>(c)].node_mtbf_s, c, node, true});
+  }
+
+  // A budget that repeats goes on for ever: after two rounds with nothing else it has let start what it can.
+  bool waits_in_vain() {
+    if (!coming_.empty() || !s_.running.empty() || !events_.empty() || plan_.end_s < kNever) quiet_since_s_ = now_s_;
+    for (const StepSeries* series : {&plan_.limit_w, &plan_.outside_c, &plan_.carbon_kg_per_j, &plan_.price_per_j})
+      quiet_since_s_ = std::max(quiet_since_s_, series->settled_s());
+    for (const Window& w : plan_.maintenance) quiet_since_s_ = std::max(quiet_since_s_, w.to_s);
+    for (const Outage& o : plan_.outages) quiet_since_s_ = std::max(quiet_since_s_, o.to_s);
+    for (const int j : s_.waiting)
+      if (s_.job(j).deadline_s < kNever) quiet_since_s_ = std::max(quiet_since_s_, s_.job(j).deadline_s);
+    return plan_.limit_w.period_s() > 0 && now_s_ > quiet_since_s_ + 2 * plan_.limit_w.period_s();
   }
 
   // The shelf keeps below the limit that holds now.
@@ -100,7 +113,10 @@ class Clock {
     while (stop_at_checkpoints() || (feed && start_jobs(s_))) keep_budget(s_);
     share_links(s_);
     if (!feed && !s_.dark && !(battery_ && battery_->limit_w(false) >= s_.load_w() * (1 - 1e-9))) go_dark();
+    if (!feed)
+      for (const int j : s_.waiting) s_.wait_for(j, "outage");
     note_stays();
+    note_late();
   }
 
   // Jobs that are to stop and stand at a checkpoint give their nodes back.
@@ -109,6 +125,7 @@ class Clock {
     for (const int j : std::vector<int>(s_.running)) {
       if (!s_.now(j).stopping || s_.to_checkpoint_s(j) > hair_s()) continue;
       ++outcome(j).pauses;
+      if (s_.now(j).started_s == now_s_) s_.now(j).barred_s = now_s_;
       leave(j);
       s_.now(j).why = "paused";
       s_.enqueue(j);
@@ -145,6 +162,13 @@ class Clock {
   void go_dark() {
     for (const int j : std::vector<int>(s_.running)) fail(j, "outage");
     s_.dark = true;
+  }
+
+  // Only maintenance stops a job that has no checkpoint to stop at.
+  void note_late() {
+    for (const int j : s_.running)
+      if (s_.now(j).stopping && s_.to_checkpoint_s(j) == kNever && late_.insert(j).second)
+        out_.late_for_service.push_back(s_.job(j).name);
   }
 
   // One stay for each job and cap; a change ends it.
@@ -295,9 +319,9 @@ class Clock {
         ++out_.node_failures;
         const int j = pool.holder(e.node);
         if (j >= 0) fail(j, "failure");
-        pool.set_failed(e.node, true);
-        const double repair_s = plan_.clusters[static_cast<size_t>(e.cluster)].repair_s;
-        events_.push({now_s_ + repair_s, e.cluster, e.node, false});
+        const double back_s = now_s_ + plan_.clusters[static_cast<size_t>(e.cluster)].repair_s;
+        pool.set_failed(e.node, true, back_s);
+        events_.push({back_s, e.cluster, e.node, false});
       } else {
         pool.set_failed(e.node, false);
         draw_failure(e.cluster, e.node, now_s_);
@@ -346,45 +370,19 @@ class Clock {
   HallState s_;
   Accounts accounts_;
   const bool keep_power_;
-  double now_s_ = 0, battery_limit_w_ = kNever;
+  double now_s_ = 0, battery_limit_w_ = kNever, quiet_since_s_ = 0;
   HallOutcome out_;
   std::vector<int> coming_;
   std::vector<std::vector<SplitMix64>> streams_;
   std::priority_queue<NodeEvent, std::vector<NodeEvent>, std::greater<>> events_;
   std::unique_ptr<BatteryShelf> battery_;
   std::map<int, Stay> open_;
+  std::set<int> late_;
   bool shares_known_ = false;
   Sum held_node_s_;
 };
 
 }  // namespace
-
-void check_hall(const HallPlan& plan) {
-  std::vector<Load> idle(plan.clusters.size());
-  for (size_t c = 0; c < idle.size(); ++c) idle[c].idle_w = plan.clusters[c].nodes * plan.clusters[c].idle_w;
-  const double coldest_c = plan.outside_c.least(), idle_w = flow_of(plan, idle, coldest_c).load_w();
-  if (idle_w > plan.limit_w.least() * (1 + 1e-9))
-    throw DoesNotFit(fmt::format("the power budget falls to {}, below the {} that the hall takes with every node idle",
-                                 to_text(watts(plan.limit_w.least())), to_text(watts(std::round(idle_w)))));
-  for (const Job& job : plan.jobs) {
-    const Cluster& cluster = plan.clusters[static_cast<size_t>(job.cluster)];
-    const int most = cluster.nodes - cluster.spares;
-    if (job.nodes > most)
-      throw DoesNotFit(fmt::format("{} can never start: it wants {} nodes, {} has {}{}", job.name, job.nodes,
-                                   cluster.name, most, cluster.spares > 0 ? " beside its spares" : ""));
-    std::vector<Load> alone = idle;
-    Load& load = alone[static_cast<size_t>(job.cluster)];
-    const double node_w =
-        std::max((plan.cap ? job.points.back() : job.points.front()).node_w, job.start_up_s > 0 ? job.start_up_w : 0.0);
-    load.idle_w -= job.nodes * cluster.idle_w;
-    load.jobs_w += job.nodes * node_w;
-    const double alone_w = flow_of(plan, alone, coldest_c).load_w();
-    if (alone_w > plan.limit_w.most() * (1 + 1e-9))
-      throw DoesNotFit(fmt::format("{} can never start: the hall takes {} with it alone{}, its budget is {} at most",
-                                   job.name, to_text(watts(std::round(alone_w))), plan.cap ? " at its lowest cap" : "",
-                                   to_text(watts(plan.limit_w.most()))));
-  }
-}
 
 HallOutcome run_hall(const HallPlan& plan, uint64_t seed, bool keep_power) {
   return Clock(plan, seed, keep_power).run();

@@ -6,9 +6,12 @@
 
 namespace tw::hall {
 
-// Throws DoesNotFit, one line, for a job that can never start and a limit that idle nodes alone exceed. `keep_power`:
-// with HallOutcome::power and stays, for tables and figures.
+// Throws DoesNotFit, one line, for a job that can never start and a limit that idle nodes alone exceed while the hall
+// is looked at.
 void check_hall(const HallPlan& plan);
+// The second of them at one moment, for halls whose end nobody knows beforehand.
+void check_idle(const HallPlan& plan, double then_s);
+// `keep_power`: with HallOutcome::power and stays, for tables and figures.
 HallOutcome run_hall(const HallPlan& plan, uint64_t seed, bool keep_power = true);
 
 }  // namespace tw::hall

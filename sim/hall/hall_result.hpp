@@ -87,6 +87,7 @@ struct HallOutcome {
 
   std::vector<Moment> power;  // beyond the JSON: for the table and the figure
   std::vector<Stay> stays;
+  std::vector<std::string> late_for_service;  // jobs without checkpoints that kept nodes that were due for maintenance
 };
 
 }  // namespace tw::hall

@@ -30,8 +30,8 @@ double HallState::left_s(int j) const {
   return now(j).start_left_s + (job(j).work_s - now(j).progress_s) / rate(j, now(j).point);
 }
 
-double HallState::expected_s(int j) const {
-  return job(j).start_up_s + (job(j).work_s - now(j).progress_s) / rate(j, 0);
+double HallState::expected_s(int j, size_t point) const {
+  return job(j).start_up_s + (job(j).work_s - now(j).progress_s) / rate(j, point);
 }
 
 double HallState::to_checkpoint_s(int j) const {

@@ -23,6 +23,8 @@ struct JobNow {
   bool was_stopped = false;  // by a failure: it may have spares
   std::vector<int> nodes;
   double network_w = 0;
+  double started_s = -1;   // last
+  double barred_s = -1;    // stopped at the moment of its start: it does not start again at that moment
   double why_since_s = 0;  // it waits for that
   std::string why = "nodes";
   std::map<std::string, double> waited_s;  // by reason
@@ -47,8 +49,8 @@ class HallState {
   double node_w(int j) const { return node_w(j, now(j).point); }
   // Seconds of work done in one of time, checkpoints included.
   double rate(int j, size_t point) const;
-  double left_s(int j) const;      // until it is done, at its present cap
-  double expected_s(int j) const;  // the same from a start without a cap
+  double left_s(int j) const;                        // until it is done, at its present cap
+  double expected_s(int j, size_t point = 0) const;  // the same from a start under one cap
   double to_checkpoint_s(int j) const;
   std::vector<Load> loads() const;
   double load_w() const;  // at the feed, without the battery

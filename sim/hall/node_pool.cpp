@@ -87,19 +87,38 @@ void NodePool::release(const std::vector<int>& nodes) {
   held_ -= static_cast<int>(nodes.size());
 }
 
-void NodePool::set_failed(int node, bool failed) {
+void NodePool::set_failed(int node, bool failed, double back_s) {
   if ((failed_[at(node)] != 0) == failed) return;
   failed_[at(node)] = failed ? 1 : 0;
-  failed_count_ += failed ? 1 : -1;
+  if (failed)
+    back_s_[node] = back_s;
+  else
+    back_s_.erase(node);
   busy(node) += failed ? 1 : -1;
 }
 
-int NodePool::off(double now_s) const {
-  if (!serviced(now_s, std::nextafter(now_s, kNever))) return failed_count_;  // a failed node holds no job
-  int count = 0;
-  for (int node = 0; node < cluster_->nodes; ++node)
-    if (holder_[at(node)] < 0 && (failed_[at(node)] != 0 || in_maintenance(node, now_s))) ++count;
+int NodePool::off(double then_s) const {
+  int count = 0;  // a failed node holds no job
+  for (const auto& [node, back_s] : back_s_) count += back_s > then_s ? 1 : 0;
+  if (!serviced(then_s, std::nextafter(then_s, kNever))) return count;
+  for (int node = 0; node < cluster_->nodes; ++node) {
+    if (holder_[at(node)] >= 0 || !in_maintenance(node, then_s)) continue;
+    const auto failed = back_s_.find(node);
+    count += failed == back_s_.end() || failed->second <= then_s ? 1 : 0;
+  }
   return count;
+}
+
+void NodePool::repair(double then_s) {
+  for (const auto& [node, back_s] : std::map<int, double>(back_s_))
+    if (back_s <= then_s) set_failed(node, false);
+}
+
+double NodePool::next_back_s(double after_s) const {
+  double next_s = kNever;
+  for (const auto& entry : back_s_)
+    if (entry.second > after_s) next_s = std::min(next_s, entry.second);
+  return next_s;
 }
 
 }  // namespace tw::hall

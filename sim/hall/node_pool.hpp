@@ -1,6 +1,7 @@
 // The nodes of a cluster: who holds them, which are out of service, and which a job gets.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "hall/hall_plan.hpp"
@@ -20,11 +21,14 @@ class NodePool {
   void take(const std::vector<int>& nodes, int job);
   void release(const std::vector<int>& nodes);
   int holder(int node) const { return holder_[static_cast<size_t>(node)]; }  // -1: nobody
-  void set_failed(int node, bool failed);
+  void set_failed(int node, bool failed, double back_s = kNever);
   bool failed(int node) const { return failed_[static_cast<size_t>(node)]; }
   bool in_maintenance(int node, double now_s) const;
   int held() const { return held_; }
-  int off(double now_s) const;  // free nodes that draw nothing: failed or in maintenance
+  int off(double then_s) const;  // free nodes that draw nothing: failed (until they are back) or in maintenance
+  // For what is to come: puts nodes that are back by then into service; when the next one after a moment is.
+  void repair(double then_s);
+  double next_back_s(double after_s) const;
 
  private:
   bool usable(int node, double now_s, double until_s) const;
@@ -35,8 +39,9 @@ class NodePool {
   std::vector<Window> maintenance_;
   std::vector<int> holder_, unit_;
   std::vector<char> failed_;
-  int busy_[2] = {0, 0};  // held or failed, of the nodes for everybody and of the spares
-  int held_ = 0, failed_count_ = 0, units_ = 1;
+  std::map<int, double> back_s_;  // of failed nodes
+  int busy_[2] = {0, 0};          // held or failed, of the nodes for everybody and of the spares
+  int held_ = 0, units_ = 1;
 };
 
 }  // namespace tw::hall

@@ -1,50 +1,17 @@
-// Who starts, and who is capped or paused. Power is judged at the feed, cooling and losses included.
+// Who starts, and who is capped or paused.
 #include <algorithm>
 #include <limits>
 #include <string_view>
 
-#include "hall/hall_state.hpp"
+#include "hall/queue_parts.hpp"
 
 namespace tw::hall {
 namespace {
 
-constexpr double kHair = 1e-9;  // a load at the limit is not beyond it
-
-bool fits(const HallState& s, const std::vector<Load>& loads, double limit_w) {
-  return flow_of(s.plan, loads, s.plan.outside_c.at(s.now_s)).load_w() <= limit_w * (1 + kHair);
-}
-
-// From lowest priority, of equal ones the latest to arrive.
 std::vector<int> lowest_first(const HallState& s) {
   std::vector<int> order = s.running;
-  std::sort(order.begin(), order.end(), [&](int a, int b) {
-    const Job &x = s.job(a), &y = s.job(b);
-    if (x.priority != y.priority) return x.priority < y.priority;
-    return x.arrival_s != y.arrival_s ? x.arrival_s > y.arrival_s : a > b;
-  });
+  std::sort(order.begin(), order.end(), [&](int a, int b) { return capped_before(s, a, b); });
   return order;
-}
-
-// May job j start now as far as power goes? Jobs that it may push down count at their lowest cap.
-bool power_for(const HallState& s, int j, double until_s) {
-  if (s.plan.limit_w.least() == kNever) return true;
-  const Job& job = s.job(j);
-  std::vector<Load> loads = s.loads();
-  Load& own = loads[at(job.cluster)];
-  const double idle_w = s.plan.clusters[at(job.cluster)].idle_w;
-  const double work_w = (s.plan.cap ? job.points.back() : job.points.front()).node_w;
-  own.jobs_w += job.nodes * std::max(work_w, job.start_up_s > 0 ? job.start_up_w : 0.0);
-  own.idle_w = std::max(0.0, own.idle_w - job.nodes * idle_w);
-  for (const int other : s.running) {
-    Load& load = loads[at(s.job(other).cluster)];
-    // One that starts up will draw more when it works.
-    double most_w = std::max(s.node_w(other), s.job(other).points[s.now(other).point].node_w);
-    if (s.plan.cap && s.job(other).priority <= job.priority) most_w = s.job(other).points.back().node_w;
-    load.jobs_w += s.job(other).nodes * (most_w - s.node_w(other));
-  }
-  // Where a job can be neither slowed nor paused, what starts now must fit all the way.
-  const bool waits_only = !s.plan.cap && !s.plan.pause;
-  return fits(s, loads, waits_only ? s.plan.limit_w.least(s.now_s, until_s) : s.limit_w());
 }
 
 // Waits for clean or cheap energy, unless its deadline leaves no more time.
@@ -72,11 +39,9 @@ const char* obstacle(const HallState& s, int j, std::vector<int>& nodes, std::ve
   const double until_s = s.now_s + s.expected_s(j);
   const bool spares = s.now(j).was_stopped;
   if (pool.free(s.now_s, until_s, spares) < job.nodes) return "nodes";
-  const bool waits_only = !s.plan.cap && !s.plan.pause;  // then it goes by the job's end, too
-  if (!waits_only)
-    for (const int other : no_power)
-      if (alike(job, s.job(other))) return "power";
-  if (!power_for(s, j, until_s)) {
+  for (const int other : no_power)  // where it goes by a job's end, too, a longer one fits no better
+    if (alike(job, s.job(other)) && (!waits_only(s.plan) || s.expected_s(j) >= s.expected_s(other))) return "power";
+  if (!power_for(s, {j, s.now_s, until_s})) {
     if (no_power.size() < 16) no_power.push_back(j);
     return "power";
   }
@@ -89,32 +54,12 @@ void start(HallState& s, int j, std::vector<int> nodes) {
   JobNow& n = s.now(j);
   n.state = JobState::on;
   n.start_left_s = s.job(j).start_up_s;
+  n.started_s = s.now_s;
   n.point = 0;
   n.stopping = n.was_stopped = false;
   n.nodes = std::move(nodes);
   s.pools[at(s.job(j).cluster)].take(n.nodes, j);
   s.running.push_back(j);
-}
-
-// When the head of the queue can start if nothing else does, and how many nodes of its cluster it then leaves (EASY
-// backfill: Lifka 1995). By nodes, or by watts freed where power is what it waits for.
-struct Reservation {
-  double at_s = kNever;
-  int left = 0;
-};
-Reservation reserve(const HallState& s, int head, bool by_power) {
-  std::vector<std::pair<double, int>> ends;
-  for (const int j : s.running)
-    if (by_power || s.job(j).cluster == s.job(head).cluster) ends.emplace_back(s.now_s + s.left_s(j), j);
-  std::sort(ends.begin(), ends.end());
-  const Job& job = s.job(head);
-  if (by_power) return {ends.empty() ? s.now_s : ends.front().first, 0};
-  int free = s.pools[at(job.cluster)].free(s.now_s, s.now_s, s.now(head).was_stopped);
-  for (const auto& [end_s, j] : ends) {
-    free += s.job(j).nodes;
-    if (free >= job.nodes) return {end_s, free - job.nodes};
-  }
-  return {};
 }
 
 // The first of each cluster's queue that lacks nodes gets those of lower priorities, if they are enough.
@@ -142,22 +87,22 @@ void preempt(HallState& s) {
 
 bool start_jobs(HallState& s) {
   if (s.dark) return false;
-  struct Head {  // of a cluster's queue, blocked
-    bool blocked = false, by_power = false;
+  struct Head {  // of a cluster's queue
+    bool blocked = false;
     int priority = 0;
-    Reservation reservation;
     // What did not fit in this pass does not fit later in it either: fewest nodes that lacked, by right to spares.
     int too_many[2] = {std::numeric_limits<int>::max(), std::numeric_limits<int>::max()};
   };
   const bool serviced = !s.plan.maintenance.empty();
   std::vector<int> no_power;
   std::vector<Head> heads(s.plan.clusters.size());
+  std::vector<Reservation> reservations;
   bool any = false, all_blocked = false;
   for (size_t i = 0; i < s.waiting.size();) {
     const int j = s.waiting[i];
     const Job& job = s.job(j);
     Head& head = heads[at(job.cluster)];
-    const char* why = wish(s, j);
+    const char* why = s.now(j).barred_s == s.now_s ? "power" : wish(s, j);
     if (why != nullptr) {  // it holds up nobody
       s.wait_for(j, why);
       ++i;
@@ -172,20 +117,13 @@ bool start_jobs(HallState& s) {
       if (!serviced && why != nullptr && std::string_view(why) == "nodes") too_many = std::min(too_many, job.nodes);
       // Nodes that lower priorities give up are not for them.
       if (why == nullptr && s.plan.preempt && head.blocked && head.priority > job.priority) why = "queue";
-      if (why == nullptr && head.blocked) {
-        const bool in_time = s.now_s + s.expected_s(j) <= head.reservation.at_s;
-        const bool beside = !head.by_power && job.nodes <= head.reservation.left;
-        if (!in_time && !beside) why = "queue";
-        if (why == nullptr && !in_time) head.reservation.left -= job.nodes;
-      } else if (why != nullptr && !head.blocked) {
-        head.by_power = std::string_view(why) == "power";
+      if (why == nullptr) {
+        if (!passes(s, reservations, j, nodes)) why = "queue";
+      } else if (!head.blocked) {
         head.blocked = true;
         head.priority = job.priority;
-        all_blocked = head.by_power && s.plan.queue != Queue::backfill;
-        if (s.plan.queue == Queue::backfill) head.reservation = reserve(s, j, head.by_power);
-        if (head.by_power && s.plan.queue == Queue::backfill)
-          for (Head& other : heads)
-            if (!other.blocked) other = head;
+        all_blocked = std::string_view(why) == "power" && s.plan.queue != Queue::backfill;
+        if (s.plan.queue == Queue::backfill) reservations.push_back(reserve(s, j));
       }
     }
     if (why != nullptr) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -20,28 +21,36 @@ class StepSeries {
     from_s_.push_back(from_s);
     value_.push_back(value);
   }
-  double at(double time_s) const { return value_[index(time_s)]; }
+  // From now on, what was given up to `period_s` comes again and again.
+  void repeat(double period_s) { period_s_ = period_s; }
+  double period_s() const { return period_s_; }  // 0: the last value holds for ever
+  // From then on the series is constant, or repeats.
+  double settled_s() const { return period_s_ > 0 ? 0 : from_s_.back(); }
+  double at(double time_s) const { return value_[index(time_s - round_s(time_s))]; }
   // The first change after `time_s`; infinity when there is none.
   double next_change_s(double time_s) const {
-    const size_t i = index(time_s) + 1;
-    return i < from_s_.size() ? from_s_[i] : std::numeric_limits<double>::infinity();
-  }
-  // Least value in [from_s, to_s).
-  double least(double from_s, double to_s) const {
-    size_t i = index(from_s);
-    double low = value_[i];
-    while (++i < from_s_.size() && from_s_[i] < to_s) low = std::min(low, value_[i]);
-    return low;
+    const double round = round_s(time_s);
+    const size_t i = index(time_s - round) + 1;
+    if (i < from_s_.size()) return round + from_s_[i];
+    if (period_s_ <= 0 || from_s_.size() == 1) return std::numeric_limits<double>::infinity();
+    return round + period_s_ + (value_.front() == value_.back() ? from_s_[1] : 0);
   }
   double most() const { return *std::max_element(value_.begin(), value_.end()); }
   double least() const { return *std::min_element(value_.begin(), value_.end()); }
 
  private:
+  // When the round began in which that moment is.
+  double round_s(double time_s) const {
+    if (period_s_ <= 0) return 0;
+    const double round = std::floor(time_s / period_s_) * period_s_;
+    return round > time_s ? round - period_s_ : round;
+  }
   size_t index(double time_s) const {
     const auto next = std::upper_bound(from_s_.begin(), from_s_.end(), time_s);
     return next == from_s_.begin() ? 0 : static_cast<size_t>(next - from_s_.begin()) - 1;
   }
   std::vector<double> from_s_, value_;
+  double period_s_ = 0;
 };
 
 }  // namespace tw::hall

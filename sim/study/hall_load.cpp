@@ -30,6 +30,22 @@ hall::StepSeries steps_of(const HourlySeries& series, int64_t start_utc_s, doubl
   return steps;
 }
 
+// Jobs of a series are called by its name and their number.
+bool is_one_of(const std::string& name, const HallJob& series) {
+  const std::string head = series.name + "-";
+  if (series.count < 2 || name.rfind(head, 0) != 0) return false;
+  const std::string number = name.substr(head.size());
+  if (number.empty() || number.size() > 7 || number.front() == '0') return false;
+  if (!std::all_of(number.begin(), number.end(), [](char c) { return c >= '0' && c <= '9'; })) return false;
+  return std::stoi(number) <= series.count;
+}
+
+std::string cover_problem(const SeriesCover& cover, const std::string& start, double lasts_s) {
+  return fmt::format("the {} series goes from {} to {}, the hall begins at {} and lasts {:.4g} h", cover.what,
+                     cover.from, cover.to, start, lasts_s / 3600);
+}
+constexpr const char* kLongerSeries = "a longer series, or \"series_gaps\": \"hold\" of the site";
+
 class Loader {
  public:
   Loader(const Document& document, const std::string& file, LoadedHall& loaded, Faults& faults)
@@ -37,6 +53,7 @@ class Loader {
 
   void load() {
     check_site(in_.site, root_.at("site"));
+    if (!in_.start.empty()) start(root_.at("start"));
     if (in_.clusters.empty()) root_.at("clusters").fault("a hall without clusters", "at least one");
     for (size_t c = 0; c < in_.clusters.size(); ++c) check_cluster(c);
     load_series();
@@ -110,14 +127,17 @@ class Loader {
     steps = steps_of(*series, *begin, factor);
     out_.warnings.insert(out_.warnings.end(), series->remarks.begin(), series->remarks.end());
     const double needs_s = in_.lasts ? in_.lasts->value() : 0;
-    if (series->covers(*begin, needs_s)) return;
-    const std::string problem =
-        fmt::format("the {} series goes from {} to {}, the hall begins at {} and lasts {:.4g} h", what,
-                    series->text(series->begin_utc_s), series->text(series->end_utc_s()), in_.start, needs_s / 3600);
+    const SeriesCover cover{what, series->text(series->begin_utc_s), series->text(series->end_utc_s()),
+                            static_cast<double>(series->end_utc_s() - *begin)};
+    if (series->covers(*begin, needs_s)) {
+      if (!in_.lasts) out_.covers.push_back(cover);  // nobody knows yet how long it is needed
+      return;
+    }
+    const std::string problem = cover_problem(cover, in_.start, needs_s);
     if (in_.site.series_gaps == SeriesGaps::hold)
       out_.warnings.push_back(problem + ": its nearest value is held");
     else
-      root_.at("start").fault(problem, "a longer series, or \"series_gaps\": \"hold\" of the site");
+      root_.at("start").fault(problem, kLongerSeries);
   }
 
   std::optional<HourlySeries> hourly(const std::string& name, const char* column, const ReadContext& at) {
@@ -152,10 +172,9 @@ class Loader {
     if (!b.hourly.empty()) {
       if (b.hourly.size() != 24)
         return at.at("hourly").fault(fmt::format("{} values", b.hourly.size()), "24, one for each hour of the day");
-      const double days = in_.lasts ? std::ceil(in_.lasts->value() / 86400) : 366;
       out_.limit_w = hall::StepSeries(b.hourly.front().value());
-      for (int h = 1; h < 24 * static_cast<int>(std::min(days, 3660.0)); ++h)
-        out_.limit_w.then(3600.0 * h, b.hourly[static_cast<size_t>(h % 24)].value());
+      for (int h = 1; h < 24; ++h) out_.limit_w.then(3600.0 * h, b.hourly[static_cast<size_t>(h)].value());
+      out_.limit_w.repeat(86400);
     }
     use(out_.limit_w, hourly(b.signal, "limit_kw", at.at("signal")), 1e3, "budget");
     if (!(out_.limit_w.least() > 0)) at.fault("the budget falls to nothing", "above 0");
@@ -168,9 +187,14 @@ class Loader {
     kind.entry = index;
     kind.cap_w = {0};
     kind.cluster = cluster_named(job.cluster, at.at("cluster"));
-    for (size_t other = 0; other < index; ++other)
-      if (in_.jobs[other].name == job.name)
+    for (size_t other = 0; other < in_.jobs.size(); ++other) {
+      if (other < index && in_.jobs[other].name == job.name)
         at.at("name").fault(fmt::format("two jobs are called \"{}\"", printable(job.name)), "a name each");
+      if (job.count == 1 && is_one_of(job.name, in_.jobs[other]))
+        at.at("name").fault(fmt::format("one of the series \"{}\" is called \"{}\", too",
+                                        printable(in_.jobs[other].name), printable(job.name)),
+                            "a name each");
+    }
     if (job.count > 1 && job.every.value() <= 0)
       at.at("count").fault("several jobs, and no time between them", "\"every\"");
     if (job.checkpoint_write.value() > 0 && job.checkpoint.value() <= 0)
@@ -185,13 +209,15 @@ class Loader {
   void check_given(const HallJob& job, const ReadContext& at) {
     if (job.nodes < 1 || job.duration.value() <= 0 || job.node_power.value() <= 0)
       return at.fault("neither a scenario nor \"nodes\", \"duration\" and \"node_power\"", "one of them");
-    double above_w = job.node_power.value(), slowdown = 1;
+    double above_w = job.node_power.value(), slowdown = 1, cap_w = hall::kNever;
     for (size_t k = 0; k < job.points.size(); ++k) {
       const hall::GivenPoint& p = job.points[k];
       if (p.node_power.value() >= above_w || p.slowdown < slowdown)
         at.at("points").at(k).fault("a lower cap that takes no less power, or no more time",
                                     "falling power, rising slowdown");
-      above_w = p.node_power.value(), slowdown = p.slowdown;
+      if (p.cap.value() >= cap_w)
+        at.at("points").at(k).at("cap").fault("a cap that is no lower than the one before", "falling caps");
+      above_w = p.node_power.value(), slowdown = p.slowdown, cap_w = p.cap.value();
     }
   }
 
@@ -260,6 +286,18 @@ class Loader {
 };
 
 }  // namespace
+
+std::vector<std::string> check_covers(const LoadedHall& loaded, double end_s) {
+  std::vector<std::string> remarks;
+  for (const SeriesCover& cover : loaded.covers) {
+    if (end_s <= cover.until_s) continue;
+    const std::string problem = cover_problem(cover, loaded.input.start, end_s);
+    if (loaded.input.site.series_gaps != SeriesGaps::hold)
+      throw InputError({{loaded.file, "/start", problem, kLongerSeries}});
+    remarks.push_back(problem + ": its nearest value is held");
+  }
+  return remarks;
+}
 
 LoadedHall load_hall(const std::string& file, const std::vector<std::string>& overrides, Faults& faults) {
   LoadedHall loaded;

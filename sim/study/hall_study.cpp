@@ -196,7 +196,8 @@ hall::Cooling cooling_of(const LoadedHall& loaded) {
 void add_jobs(const LoadedHall& loaded, const HallKind& kind, const HallKindResult& law, uint64_t seed,
               std::vector<hall::Job>& jobs) {
   const hall::HallJob& in = loaded.input.jobs[kind.entry];
-  SplitMix64 dice = random_stream(seed, "hall arrivals", kind.entry);
+  // By name: another entry before it does not move its arrivals.
+  SplitMix64 dice = random_stream(seed, "hall arrivals of " + in.name);
   double arrival_s = in.arrival.value();
   for (int n = 0; n < in.count; ++n) {
     hall::Job job;
@@ -364,6 +365,12 @@ HallAnswer simulate_hall(const LoadedHall& loaded, const HallOptions& options,
     const hall::HallPlan plan = hall_plan(loaded, answer.kinds, seed);
     if (r == 0) check_hall(plan);
     runs.push_back(run_hall(plan, seed, r == 0));
+    const std::vector<std::string> held = check_covers(loaded, runs.back().end_s);
+    if (r == 0) answer.warnings.insert(answer.warnings.end(), held.begin(), held.end());
+    if (const auto& late = runs.back().late_for_service; r == 0 && !late.empty())
+      answer.warnings.push_back(
+          fmt::format("{}{} ran on while nodes were due for maintenance: no checkpoint to stop at", late.front(),
+                      late.size() > 1 ? fmt::format(" and {} more", late.size() - 1) : ""));
     count_money(loaded, plan, runs.back());
     if (r == 0) answer.grid = hall_grid_view(loaded, answer.kinds, plan, runs.back());
   }

@@ -25,6 +25,12 @@ struct HallKind {
   std::vector<LoadedScenario> scenario;  // one a cap and squeeze, those of a cap together
 };
 
+// An hourly series of a hall whose end is not known before its last job is done.
+struct SeriesCover {
+  std::string what, from, to;
+  double until_s = 0;  // from the hall's start
+};
+
 struct LoadedHall {
   hall::HallInput input;
   std::vector<HallKind> kinds;
@@ -32,10 +38,15 @@ struct LoadedHall {
   bool priced = false;
   std::string currency, file, sha256;
   std::vector<std::string> warnings;
+  std::vector<SeriesCover> covers;
 };
 
 // All faults go to `faults`; the value is then not to be used.
 LoadedHall load_hall(const std::string& file, const std::vector<std::string>& overrides, Faults& faults);
+
+// A series that ends before the hall is what the site's `series_gaps` says: InputError, or a remark that its last value
+// is held.
+std::vector<std::string> check_covers(const LoadedHall& loaded, double end_s);
 
 // What a job of a kind does under a cap.
 struct HallLaw {

@@ -159,3 +159,78 @@ TEST_CASE("hall: the shipped halls are read") {
     CHECK(r.error_lines() == 1);
   }
 }
+
+TEST_CASE("hall: a daily budget repeats beyond a year, and a job that never fits into it is refused") {
+  const std::string day =
+      R"({"hourly": ["80 kW","80 kW","80 kW","80 kW","80 kW","80 kW","80 kW","80 kW","200 kW","200 kW",
+    "200 kW","200 kW","200 kW","200 kW","200 kW","200 kW","200 kW","200 kW","200 kW","200 kW","200 kW","200 kW","200 kW",
+    "200 kW"], "power": null, "keep": []})";
+  const auto with = [&](const char* job) { return R"({"budget": )" + day + R"(, "jobs": [)" + job + "]}"; };
+  CHECK(contains(refused(with(R"({"name": "long", "nodes": 8, "duration": "30 h", "node_power": "7 kW"})"), 3),
+                 "long can never start: it takes 30 h, there is power for it for 16 h at a time"));
+  CHECK(contains(refused(with(R"({"name": "dirty", "nodes": 8, "duration": "3 h", "node_power": "7 kW",
+                                  "carbon_below": "0.3 kg/kWh"})"),
+                         3),
+                 "dirty waits for ever (carbon)"));
+  const Folder f;
+  const std::string file = f.put("hall.json", hall(with(R"({"name": "late", "nodes": 8, "duration": "16 h",
+    "node_power": "7 kW", "arrival": "10000 h"})")));
+  const Run r = run({"hall", file, "--json", "-", "-q"});
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  CHECK(nlohmann::json::parse(r.out)["jobs"][0]["start_s"] == 10016 * 3600.0);
+}
+
+TEST_CASE("hall: a series that ends before the last job is a fault, or its last value is held") {
+  const std::string series = R"("site": {"carbon_series": "scenarios/halls/week-carbon.csv"},
+    "start": "2025-06-02T00:00+00:00", "jobs": [{"name": "a", "nodes": 4, "duration": "400 h", "node_power": "7 kW"}])";
+  CHECK(contains(refused("{" + series + "}", 2), "the hall begins at 2025-06-02T00:00+00:00 and lasts 400 h"));
+  const Folder f;
+  const std::string file = f.put("hall.json", hall("{" + series + "}"));
+  const Run r = run({"hall", file, "--set", "/site/series_gaps=hold", "--json", "-", "-q"});
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  CHECK(contains(r.out, "its nearest value is held"));
+}
+
+TEST_CASE("hall: random arrivals go by the name of the entry, not by its place in the file") {
+  const std::string series = R"({"name": "r", "nodes": 1, "duration": "1 h", "node_power": "7 kW", "random": true,
+    "every": "1 h", "count": 3})";
+  const std::string other = R"({"name": "x", "nodes": 1, "duration": "1 h", "node_power": "7 kW"})";
+  const auto arrivals = [&](const std::string& jobs) {
+    const Folder f;
+    const Run r = run({"hall", f.put("hall.json", hall(R"({"jobs": [)" + jobs + "]}")), "--json", "-", "-q"});
+    std::vector<double> list;
+    const auto h = nlohmann::json::parse(r.out);
+    for (const auto& job : h["jobs"])
+      if (job["kind"] == "r") list.push_back(job["arrival_s"].get<double>());
+    return list;
+  };
+  CHECK(arrivals(series).size() == 3);
+  CHECK(arrivals(series + "," + other) == arrivals(series));
+  CHECK(arrivals(other + "," + series) == arrivals(series));
+}
+
+TEST_CASE("hall: caps that rise, names that collide and times that are none are refused") {
+  const std::string job = R"("nodes": 1, "duration": "1 h", "node_power": "7 kW")";
+  CHECK(contains(refused(R"({"jobs": [{"name": "a", )" + job + R"(, "points": [
+    {"cap": "400 W", "slowdown": 1.2, "node_power": "5 kW"}, {"cap": "500 W", "slowdown": 1.3, "node_power": "4 kW"}]}]})",
+                         2),
+                 "a cap that is no lower than the one before"));
+  CHECK(contains(
+      refused(R"({"jobs": [{"name": "a", "count": 2, "every": "1 h", )" + job + R"(}, {"name": "a-1", )" + job + "}]}",
+              2),
+      "one of the series \"a\" is called \"a-1\", too"));
+  CHECK(contains(refused(R"({"start": "yesterday"})", 2), "\"yesterday\" is no time with its offset from UTC"));
+}
+
+TEST_CASE("hall: a job without checkpoints that keeps nodes due for maintenance is told of") {
+  const Folder f;
+  const std::string file =
+      f.put("hall.json", hall(R"({"budget": {"power": "120 kW"}, "jobs": [{"name": "m", "nodes": 12,
+    "duration": "4 h", "node_power": "7 kW", "points": [{"cap": "300 W", "slowdown": 2.5, "node_power": "3 kW"}]}],
+    "maintenance": [{"first": 0, "count": 12, "at": "5 h", "lasts": "4 h"}]})"));
+  const Run r = run({"hall", file, "--json", "-", "-q"});
+  REQUIRE(r.code == 0);
+  CHECK(contains(r.out, "m ran on while nodes were due for maintenance: no checkpoint to stop at"));
+}

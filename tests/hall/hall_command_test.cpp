@@ -54,6 +54,29 @@ TEST_CASE("hall: what can never work is refused in one line, and nothing is writ
       refused(R"({"jobs": [{"name": "a", "cluster": "smd", "nodes": 1, "duration": "1 h", "node_power": "7 kW"}]})", 2),
       "no cluster \"smd\" in the hall; did you mean \"smc\"?"));
   CHECK(contains(refused(R"({"budget": {"power": null}})", 2), "/budget: one of"));
+  // Two nodes of 30 kW on a bus of 40 kW.
+  CHECK(contains(refused(R"({"budget": null, "jobs": [{"name": "hot", "nodes": 2, "duration": "1 h",
+                             "node_power": "30 kW"}]})",
+                         3),
+                 "bus-0 of smc is asked for 60000 W at 0.000 s; it gives 40000 W (hot)"));
+}
+
+TEST_CASE("hall: one currency, prices to go by, caps that a board can hold, a hall's own cluster") {
+  CHECK(contains(refused(R"({"money": {"node": {"smc": "100000 EUR"}}})", 2),
+                 "/money/node/smc: an amount in EUR beside others in USD"));
+  CHECK(contains(refused(R"({"money": {"demand_charge": "1000 JPY"}})", 2), "/money/demand_charge: an amount in JPY"));
+  CHECK(contains(refused(R"({"site": {"price": null}, "money": {"switch": "10000 CHF", "cable": "500 USD"}})", 2),
+                 "an amount in"));
+  const std::string waits = R"([{"name": "a", "nodes": 4, "duration": "1 h", "node_power": "7 kW", "price_below": )";
+  CHECK(contains(refused(R"({"jobs": )" + waits + R"("0.1 EUR/kWh"}]})", 2), "/jobs/0/price_below: an amount in EUR"));
+  CHECK(contains(refused(R"({"site": {"price": null}, "jobs": )" + waits + R"("0.1 USD/kWh"}]})", 2),
+                 "/jobs/0/price_below: the site has no price to go by"));
+  const std::string lora = R"({"jobs": [{"name": "l", "scenario": "scenarios/smc-llama2-70b-lora-1n.json", )";
+  CHECK(contains(refused(lora + R"("caps": ["500 W", "100 W"]}]})", 2),
+                 "/jobs/0/caps/1: 100 W is not above what the board draws with a job loaded"));
+  CHECK(contains(refused(lora + R"("set": ["/cluster=\"topologies/superpod-b200.json\""]}]})", 2),
+                 "/jobs/0/set/0: /cluster is the hall's to say"));
+  CHECK(contains(refused(lora + R"("set": ["/cluster/node/gpus=4"]}]})", 2), "/cluster is the hall's to say"));
 }
 
 TEST_CASE("hall: files, sums and seeds") {

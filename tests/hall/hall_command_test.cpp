@@ -173,6 +173,38 @@ TEST_CASE("hall: caps slow a simulated job as a lower limit slows its run, also 
   CHECK(caps[1]["node_w"].get<double>() == Approx(one["power"]["node_dc_w"]["mean"].get<double>()).epsilon(1e-9));
 }
 
+TEST_CASE("hall: the grid view is of a moment with steps, through all stages; what nobody looked at is not kept") {
+  const Folder f;
+  nlohmann::json h = nlohmann::json::parse(hall(R"({"budget": null, "money": {"demand_charge": "10 USD"}})"));
+  h["jobs"] = nlohmann::json::parse(R"([
+    {"name": "steps", "scenario": "scenarios/smc-llama2-70b-lora-1n.json"},
+    {"name": "more", "nodes": 8, "duration": "1 h", "node_power": "7 kW", "arrival": "10 h"}])");
+  const auto answer = [&](const nlohmann::json& input, const char* name) {
+    const Run r = run({"hall", f.put(std::string(name) + ".json", input.dump()), "-o", f / name, "--runs", "2"});
+    INFO(r.err);
+    REQUIRE(r.code == 0);
+    return nlohmann::json::parse(tw::read_file(f / (std::string(name) + "/hall.json")));
+  };
+  const auto plain = answer(h, "plain");
+  CHECK(plain["grid"]["at_s"].get<double>() < 3600);  // not the highest moment, which is without steps
+  const double range_w = plain["grid"]["before"]["dynamic_range"]["value"].get<double>();
+  h["clusters"][0]["cluster"]["power_delivery"] = nlohmann::json::parse(
+      R"({"upstream": [{"kind": "UPS", "feeds": 6, "rating": "1 MW", "proportional_loss": 0.1}]})");
+  h["grid_limits"] = {{"ramp", "1 W"}, {"ramp_over", "2 min"}, {"dynamic_range", "1 W"}};
+  const auto staged = answer(h, "staged");
+  const auto& seen = staged["grid"]["before"];
+  CHECK(seen["dynamic_range"]["value"].get<double>() == Approx(1.1 * range_w).epsilon(1e-9));
+  CHECK(seen["dynamic_range"]["kept"] == false);
+  CHECK(seen["ramp"]["limit"] == 1);
+  for (const char* key : {"value", "at", "kept"}) CHECK(seen["ramp"][key].is_null());
+  CHECK(contains(staged["warnings"].dump(), "no ramp over 120 s was looked at"));
+  // The page says what the table says.
+  REQUIRE(run({"report", f / "staged", "-o", f / "page.html"}).code == 0);
+  const std::string page = tw::read_file(f / "page.html");
+  for (const char* text : {"not looked at", "NOT KEPT", "PUE", "demand charge", "over 2 seeds"})
+    CHECK(contains(page, text));
+}
+
 TEST_CASE("hall: the shipped halls are read") {
   for (const auto& entry : fs::directory_iterator(source_folder() + "/scenarios/halls")) {
     if (entry.path().extension() != ".json") continue;

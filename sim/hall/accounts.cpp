@@ -9,9 +9,11 @@ namespace {
 constexpr double kJoulesPerKwh = 3.6e6;
 
 double cooling_w(const Cooling& c, const Flow& f, double outside_c) {
-  const double share = c.proportional + c.per_degree * std::max(0.0, outside_c - c.above_c);
   if (f.base_w <= 0) return 0;
-  return std::max(0.0, c.fixed_w + share * f.base_w - (c.dc_base ? f.loss_w : 0));
+  // Losses may be more than a PUE leaves room for: they are there all the same.
+  if (c.of_pue) return std::max(0.0, c.proportional * f.base_w - f.above_base_w);
+  const double share = c.proportional + c.per_degree * std::max(0.0, outside_c - c.above_c);
+  return std::max(0.0, c.fixed_w + share * (f.jobs_w + f.idle_w + f.network_w + f.loss_w));
 }
 
 }  // namespace
@@ -22,16 +24,29 @@ double delivery_loss_w(const Cluster& cluster, double dc_w) {
   return at_w - dc_w;
 }
 
+double delivery_slope(const Cluster& cluster, double dc_w) {
+  double at_w = cluster.rectifiers.input_w(dc_w), slope = 1 + cluster.rectifiers.slope(dc_w);
+  for (const LossLaw& stage : cluster.upstream) {
+    slope *= 1 + stage.slope(at_w);
+    at_w = stage.input_w(at_w);
+  }
+  return slope;
+}
+
 Flow flow_of(const HallPlan& plan, const std::vector<Load>& loads, double outside_c) {
   Flow f;
+  double rectifier_loss_w = 0;
   for (size_t c = 0; c < loads.size(); ++c) {
     if (!loads[c].on) continue;
     f.jobs_w += loads[c].jobs_w;
     f.idle_w += loads[c].idle_w;
-    f.loss_w += delivery_loss_w(plan.clusters[c], loads[c].jobs_w + loads[c].idle_w);
+    const double dc_w = loads[c].jobs_w + loads[c].idle_w;
+    f.loss_w += delivery_loss_w(plan.clusters[c], dc_w);
+    rectifier_loss_w += plan.clusters[c].rectifiers.input_w(dc_w) - dc_w;
     f.network_w += plan.clusters[c].network_w;
   }
-  f.base_w = f.jobs_w + f.idle_w + f.network_w + (plan.cooling.dc_base ? 0 : f.loss_w);
+  f.base_w = f.jobs_w + f.idle_w + f.network_w + (plan.cooling.dc_base ? 0 : rectifier_loss_w);
+  f.above_base_w = f.loss_w - (plan.cooling.dc_base ? 0 : rectifier_loss_w);
   f.cooling_w = cooling_w(plan.cooling, f, outside_c);
   return f;
 }

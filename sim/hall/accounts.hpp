@@ -24,10 +24,13 @@ struct Load {
 struct Flow {
   double jobs_w = 0, idle_w = 0, loss_w = 0, network_w = 0, cooling_w = 0;
   double load_w() const { return jobs_w + idle_w + loss_w + network_w + cooling_w; }
-  double base_w = 0;  // what cooling goes by
+  double base_w = 0;        // what the site's PUE is stated on
+  double above_base_w = 0;  // losses that it is to cover
 };
 // Loss of a cluster between its nodes and the feed.
 double delivery_loss_w(const Cluster& cluster, double dc_w);
+// What one more DC watt of its nodes takes at the feed.
+double delivery_slope(const Cluster& cluster, double dc_w);
 Flow flow_of(const HallPlan& plan, const std::vector<Load>& loads, double outside_c);
 
 class Accounts {

@@ -13,6 +13,7 @@
 #include "core/error.hpp"
 #include "core/random.hpp"
 #include "hall/hall_state.hpp"
+#include "hall/ratings.hpp"
 
 namespace tw::hall {
 namespace {
@@ -31,7 +32,7 @@ struct NodeEvent {  // a node fails or is repaired
 class Clock {
  public:
   Clock(const HallPlan& plan, uint64_t seed, bool keep_power)
-      : plan_(plan), s_(plan), accounts_(plan), keep_power_(keep_power) {
+      : plan_(plan), s_(plan), accounts_(plan), ratings_(plan), keep_power_(keep_power) {
     out_.seed = seed;
     for (const Job& job : plan.jobs) {
       JobOutcome o;
@@ -244,19 +245,20 @@ class Clock {
   void pass_until(double next_s) {
     const double dt_s = next_s - now_s_;
     find_shares();
+    if (dt_s > 0) ratings_.check(s_);
     const std::vector<Load> loads = s_.loads();
     const double load_w = flow_of(plan_, loads, plan_.outside_c.at(now_s_)).load_w(), limit_w = s_.limit_w();
     const bool feed = feed_on();
     double taken_w = 0, stored_w = 0;
+    const double before_j = battery_ ? battery_->charge_j() : 0;
     if (battery_ && !s_.dark) {
-      const double before_j = battery_->charge_j();
       taken_w = battery_->input_w(load_w, feed) - load_w;
       if (dt_s > 0) {
         battery_->advance(dt_s, load_w, feed);
         stored_w = (battery_->charge_j() - before_j) / dt_s;
       }
     }
-    note_moment(loads, taken_w, limit_w);
+    note_moment(loads, taken_w, limit_w, before_j);
     std::vector<Accounts::Member> members;
     for (const int j : s_.running)
       members.push_back({j, s_.job(j).cluster, s_.job(j).nodes, s_.node_w(j), s_.now(j).network_w});
@@ -276,20 +278,13 @@ class Clock {
     now_s_ = s_.now_s = next_s;
   }
 
-  void note_moment(const std::vector<Load>& loads, double taken_w, double limit_w) {
+  void note_moment(const std::vector<Load>& loads, double taken_w, double limit_w, double charge_j) {
     const Flow f = flow_of(plan_, loads, plan_.outside_c.at(now_s_));
-    Moment m{now_s_,
-             f.jobs_w,
-             f.idle_w,
-             f.loss_w,
-             f.network_w,
-             f.cooling_w,
-             taken_w,
-             f.load_w() + taken_w,
-             limit_w,
-             battery_ ? battery_->charge_j() : 0,
-             static_cast<int>(s_.waiting.size()),
-             static_cast<int>(s_.running.size())};
+    Moment m;
+    m.time_s = now_s_, m.limit_w = limit_w, m.charge_j = charge_j;
+    m.jobs_w = f.jobs_w, m.idle_w = f.idle_w, m.loss_w = f.loss_w, m.network_w = f.network_w;
+    m.cooling_w = f.cooling_w, m.battery_w = taken_w, m.feed_w = f.load_w() + taken_w;
+    m.waiting = static_cast<int>(s_.waiting.size()), m.running = static_cast<int>(s_.running.size());
     if (!out_.power.empty()) {
       const Moment& last = out_.power.back();
       if (last.time_s == m.time_s)
@@ -369,6 +364,7 @@ class Clock {
   const HallPlan& plan_;
   HallState s_;
   Accounts accounts_;
+  const Ratings ratings_;
   const bool keep_power_;
   double now_s_ = 0, battery_limit_w_ = kNever, quiet_since_s_ = 0;
   HallOutcome out_;

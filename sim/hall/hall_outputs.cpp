@@ -63,10 +63,10 @@ void HallOutcome::describe(Outputs<HallOutcome>& d) {
   d.output("end_s", &HallOutcome::end_s, "s", "time looked at");
   d.output("finished", &HallOutcome::finished, "1", "jobs done").whole();
   d.output("energy", &HallOutcome::energy);
-  d.output("feed_j", &HallOutcome::feed_j, "J", "metered at the feed");
+  d.output("feed_j", &HallOutcome::feed_j, "J", "energy at the feed, metered");
   d.output("books_error", &HallOutcome::books_error, "1", "sum of the parts against the feed");
-  d.output("mean_w", &HallOutcome::mean_w, "W", "at the feed");
-  d.output("peak_w", &HallOutcome::peak_w, "W", "at the feed");
+  d.output("mean_w", &HallOutcome::mean_w, "W", "mean power at the feed");
+  d.output("peak_w", &HallOutcome::peak_w, "W", "highest power at the feed");
   d.output("above_limit_s", &HallOutcome::above_limit_s, "s", "time above the power budget");
   d.output("above_limit_j", &HallOutcome::above_limit_j, "J", "energy above the power budget");
   d.output("dark_s", &HallOutcome::dark_s, "s", "without feed and battery");
@@ -78,18 +78,20 @@ void HallOutcome::describe(Outputs<HallOutcome>& d) {
   d.output("water_l", &HallOutcome::water_l, "l", "water");
   d.output("wue_l_per_kwh", &HallOutcome::wue_l_per_kwh, "l/kWh",
            "water over energy of nodes and switches; null when not given");
-  d.output("kg_co2e", &HallOutcome::kg_co2e, "kg", "of the feed's energy, hour by hour");
+  d.output("kg_co2e", &HallOutcome::kg_co2e, "kg", "CO2e of the feed's energy, hour by hour");
   d.output("embodied_kg_co2e", &HallOutcome::embodied_kg_co2e, "kg",
-           "of the hardware, its part of the life; null without a sourced value");
-  d.output("cost_energy", &HallOutcome::cost_energy, "", "in the site's currency; null without a price");
+           "CO2e of making the hardware, its part of the life; null without a sourced value");
+  d.output("cost_energy", &HallOutcome::cost_energy, "",
+           "cost of energy, in the site's currency; null without a price");
   d.output("demand_w", &HallOutcome::demand_w, "W", "highest mean of a quarter of an hour");
   d.output("demand_by_month_w", &HallOutcome::demand_by_month_w, "W", "the same in each 30 days");
   d.output("cost_demand", &HallOutcome::cost_demand, "", "demand charge; null without one");
   d.output("cost_capital", &HallOutcome::cost_capital, "",
-           "nodes and switches, their part of the life; null without prices");
-  d.output("battery_given_j", &HallOutcome::battery_given_j, "J", "by the battery");
-  d.output("battery_taken_j", &HallOutcome::battery_taken_j, "J", "by the battery");
-  d.output("battery_charge_j", &HallOutcome::battery_charge_j, "J", "at the end; null without one");
+           "capital of nodes and switches, their part of the life; null without prices");
+  d.output("battery_given_j", &HallOutcome::battery_given_j, "J", "given by the battery");
+  d.output("battery_taken_j", &HallOutcome::battery_taken_j, "J", "taken by the battery");
+  d.output("battery_charge_j", &HallOutcome::battery_charge_j, "J",
+           "charge of the battery at the end; null without one");
   d.output("jobs", &HallOutcome::jobs, "", "one by one");
 }
 

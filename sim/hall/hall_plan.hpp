@@ -40,6 +40,7 @@ struct CapPoint {
   double slowdown = 1;
   double node_w = 0;               // DC, mean over the run
   std::vector<LinkPoint> links{};  // rising squeeze, first 1; empty: what others do on its links is nothing to it
+  double highest_w = 0;            // of its phases; 0: as node_w
 };
 
 struct Job {
@@ -59,6 +60,14 @@ struct Job {
   double tokens = 0;
 };
 
+// A stage of the power delivery of a cluster, unit by unit: buses with their rectifiers, then what stands above them.
+struct RatedStage {
+  std::string kind;
+  double rating_w = 0;       // of a unit, at its output
+  LossLaw law;               // of a unit
+  std::vector<int> unit_of;  // of each unit of the stage below; of each node where this is the bus
+};
+
 struct Cluster {
   std::string name;
   int nodes = 0;
@@ -69,6 +78,7 @@ struct Cluster {
   double network_w = 0;           // of all its switches
   LossLaw rectifiers;             // of all its buses together
   std::vector<LossLaw> upstream;  // PDU, UPS ...: all units of a stage together, from the buses up
+  std::vector<RatedStage> rated;  // the same stages; none: nothing is held to a rating
   double node_mtbf_s = kNever, repair_s = 0;
   int switches = 0, cables = 0;  // of its network
 };
@@ -76,11 +86,13 @@ struct Cluster {
 // Watts of the switches charged to each job of a cluster, from the nodes that they hold.
 using NetworkShares = std::function<std::vector<double>(int cluster, const std::vector<const std::vector<int>*>& jobs)>;
 
-// Cooling and the rest of the building: fixed + (proportional + per_degree * (outside - above)) * base. A base on DC
-// has the losses of the power delivery inside that overhead.
+// Cooling and the rest of the building: fixed + (proportional + per_degree * (outside - above)) * all that is cooled,
+// losses included. With `of_pue` it is what a site's PUE leaves: proportional * base less the losses above the base,
+// which a PUE covers.
 struct Cooling {
   double fixed_w = 0, proportional = 0, per_degree = 0, above_c = 0;
-  bool dc_base = false;
+  bool of_pue = false;
+  bool dc_base = false;                                 // the PUE is stated on DC, not on AC at the rectifiers
   double water_l_per_kwh = 0, water_above_c = -kNever;  // of IT energy, in hours warmer than that
 };
 

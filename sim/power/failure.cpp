@@ -286,11 +286,10 @@ void Supply::turn(size_t k, int sign) {
     if (stage.kind != f.stage || unit.number != f.unit) continue;
     unit.failed += sign * f.count;
     if (sign > 0) unit.cause = k;
-    // What its redundancy leaves: a spare module, a second side, nothing.
-    double left = unit.failed > 0 ? 0 : 1;
+    // What is left of its rating: the modules that work, a spare one among them; or a second side.
+    const double spare = stage.redundancy == Redundancy::n_plus_1 ? 1 : 0;
+    double left = std::clamp((stage.modules + spare - unit.failed) / stage.modules, 0.0, 1.0);
     if (stage.redundancy == Redundancy::two_n) left = unit.failed > 1 ? 0 : 1;
-    if (stage.redundancy == Redundancy::n_plus_1)
-      left = std::clamp((stage.modules + 1.0 - unit.failed) / stage.modules, 0.0, 1.0);
     if (left > 0) unit.breaker.set_rating(left * stage.rating.value());
     set_out(unit, left <= 0 || unit.breaker.tripped());
   }

@@ -120,6 +120,7 @@ double value_at(const Curve& curve, double time_s, bool before) {
 // Steepest change over a span of time: it begins or ends where a piece does.
 LimitAnswer steepest(const Curve& curve, double over_s) {
   LimitAnswer answer;
+  bool looked = false;
   const double first_s = curve.front().begin_s, last_s = curve.back().end_s;
   for (const CurvePiece& p : curve)
     for (const double from_s : {p.begin_s, p.begin_s - over_s}) {
@@ -128,9 +129,11 @@ LimitAnswer steepest(const Curve& curve, double over_s) {
         for (const bool after : {false, true}) {
           const double rate =
               std::abs(value_at(curve, from_s + over_s, after) - value_at(curve, from_s, before)) / over_s;
-          if (rate > answer.value) answer.value = rate, answer.at = from_s;
+          if (rate > answer.value.value_or(0)) answer.most(rate, from_s);
+          looked = true;
         }
     }
+  if (looked) answer.most(0, 0);
   return answer;
 }
 
@@ -146,15 +149,16 @@ LimitAnswer widest(const Curve& curve, double window_s) {
     while (!high.empty() && high.back().second <= most) high.pop_back();
     low.emplace_back(p.end_s, least), high.emplace_back(p.end_s, most);
     const double range_w = high.front().second - low.front().second;
-    if (range_w > answer.value) answer.value = range_w, answer.at = p.begin_s;
+    if (range_w > answer.value.value_or(0)) answer.most(range_w, p.begin_s);
   }
+  answer.most(0, 0);
   return answer;
 }
 
 void judge(LimitAnswer& answer, double limit) {
   if (!(limit > 0)) return;
   answer.limit = limit;
-  answer.kept = answer.value <= limit * (1 + 1e-9);
+  if (answer.value) answer.kept = *answer.value <= limit * (1 + 1e-9);
 }
 
 }  // namespace
@@ -255,10 +259,13 @@ GridAnswer ask_grid(const GridLimits& limits, const Curve& curve, const std::vec
   answer.mean_w = energy.value() / (curve.back().end_s - curve.front().begin_s);
   answer.ramp = steepest(curve, limits.ramp_over.value());
   answer.dynamic_range = widest(curve, limits.window.value());
-  for (const SpectrumLine& line : lines)
-    if (line.hz >= limits.band_from.value() && line.hz <= limits.band_to.value() &&
-        line.amplitude_w > answer.amplitude.value)
-      answer.amplitude.value = line.amplitude_w, answer.amplitude.at = line.hz;
+  bool any = false;
+  for (const SpectrumLine& line : lines) {
+    if (line.hz < limits.band_from.value() || line.hz > limits.band_to.value()) continue;
+    if (line.amplitude_w > answer.amplitude.value.value_or(0)) answer.amplitude.most(line.amplitude_w, line.hz);
+    any = true;
+  }
+  if (any) answer.amplitude.most(0, 0);
   judge(answer.ramp, limits.ramp.value());
   judge(answer.dynamic_range, limits.dynamic_range.value());
   judge(answer.amplitude, limits.amplitude.value());
@@ -296,9 +303,9 @@ void SpectrumLine::describe(Outputs<SpectrumLine>& d) {
 
 void LimitAnswer::describe(Outputs<LimitAnswer>& d) {
   d.output("limit", &LimitAnswer::limit, "", "what is allowed; null: nothing is said");
-  d.output("value", &LimitAnswer::value, "", "the worst there is");
+  d.output("value", &LimitAnswer::value, "", "the worst there is; null: there was nothing to look at");
   d.output("at", &LimitAnswer::at, "", "where: second of the span, or Hz");
-  d.output("kept", &LimitAnswer::kept, "", "is it kept? null without a limit");
+  d.output("kept", &LimitAnswer::kept, "", "is it kept? null without a limit, or where there was nothing to look at");
 }
 
 void GridAnswer::describe(Outputs<GridAnswer>& d) {

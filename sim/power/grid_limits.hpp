@@ -63,12 +63,15 @@ struct SpectrumLine {
 };
 std::vector<SpectrumLine> spectrum(const Curve& curve, double from_hz, double to_hz);
 
-// One of the limits: what was asked, what is there.
+// One of the limits: what was asked, what is there. Where there is nothing to look at (a ramp over more time than the
+// power is known for, a band without a line) it is neither kept nor broken.
 struct LimitAnswer {
-  std::optional<double> limit;  // null: none is given
-  double value = 0;
-  double at = 0;  // second, or Hz
+  std::optional<double> limit;      // null: none is given
+  std::optional<double> value, at;  // at: second, or Hz
   std::optional<bool> kept;
+  void most(double v, double where) {
+    if (!value || v > *value) value = v, at = where;
+  }
   static void describe(Outputs<LimitAnswer>& d);
 };
 struct GridAnswer {

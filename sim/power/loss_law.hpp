@@ -12,6 +12,7 @@ struct LossLaw {
   double loss_w(double output_w) const {
     return fixed_w + proportional * output_w + square_per_w * output_w * output_w;
   }
+  double slope(double output_w) const { return proportional + 2 * square_per_w * output_w; }  // of the loss
   double input_w(double output_w) const { return output_w + loss_w(output_w); }
   // Over some time at any output, where there is no square part (rectifiers as measured have none).
   double loss_j(double output_j, double seconds) const { return fixed_w * seconds + proportional * output_j; }

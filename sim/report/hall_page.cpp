@@ -1,13 +1,16 @@
 // The page of `trainwatt hall -o`.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "core/csv.hpp"
 #include "core/files.hpp"
 #include "report/hall_report.hpp"
 #include "report/numbers.hpp"
+#include "report/output_keys.hpp"
 #include "report/report_page.hpp"
 
 namespace tw::report {
@@ -44,6 +47,44 @@ std::string jobs_html(const json& h) {
                     rows);
 }
 
+// What the utility asks of the power inside the steps, and whether it is kept.
+std::string grid_html(const json& h) {
+  if (!h.contains("grid") || !h.at("grid").is_object()) return "";
+  const json& grid = h.at("grid");
+  const bool smoothed = grid.at("burned_j").is_number();
+  std::vector<std::vector<HtmlCell>> rows;
+  for (const auto& [name, key, unit] : {std::tuple{"steepest ramp", "ramp", "W/s"},
+                                        {"widest range within the window", "dynamic_range", "W"},
+                                        {"strongest line in the band", "amplitude", "W"}})
+    for (const char* when : {"before", "after"}) {
+      if (!smoothed && std::string(when) == "after") continue;
+      const json& answer = grid.at(when).at(key);
+      const std::string at = fmt::format("/grid/{}/{}/", when, key);
+      const json& kept = answer.at("kept");
+      const std::string verdict = kept.is_boolean()                 ? kept.get<bool>() ? "kept" : "NOT KEPT"
+                                  : !answer.at("value").is_number() ? "not looked at"
+                                                                    : "no limit";
+      rows.push_back({{fmt::format("{}{}", name, smoothed ? std::string(", ") + when + " smoothing" : "")},
+                      cell_of(answer, "value", unit, 1, at),
+                      cell_of(answer, "limit", unit, 1, at),
+                      {verdict}});
+    }
+  return html_table("", {"inside the steps", "value", "limit", "verdict"}, rows);
+}
+
+std::string seeds_html(const json& h) {
+  std::vector<std::vector<HtmlCell>> rows;
+  for (const auto& [key, spread] : h.at("series_of_runs").items()) {
+    const std::string at = "/series_of_runs/" + key + "/";
+    const auto cell = [&, name = key](const char* of) {
+      return number_cell(spread, of, at, [&](double v) { return output_text(name, v); });
+    };
+    rows.push_back({{key_words(key)}, cell("mean"), cell("p5"), cell("p50"), cell("p95"), {key}});
+  }
+  if (rows.empty()) return "";
+  return html_table("", {"over " + h.at("runs").dump() + " seeds", "mean", "5 %", "median", "95 %", "key"}, rows);
+}
+
 }  // namespace
 
 std::string hall_page(const std::string& folder) {
@@ -58,19 +99,29 @@ std::string hall_page(const std::string& folder) {
   for (const auto& [what, rule] : h.at("rules").items()) rules.push_back({{what}, {rule.get<std::string>()}});
   std::string remarks;
   for (const json& w : h.at("warnings")) remarks += "<li>" + html_text(w.get<std::string>()) + "</li>\n";
-  const std::string merits = merits_html({{"energy at the feed", cell_of(h, "feed_j", "J")},
-                                          {"peak at the feed", cell_of(h, "peak_w", "W")},
-                                          {"above the budget", cell_of(h, "above_limit_s", "s")},
-                                          {"utilisation", cell_of(h, "utilisation", "%", 100)},
-                                          {"goodput", cell_of(h, "goodput", "%", 100)},
-                                          {"mean wait", cell_of(h, "wait_mean_s", "s")},
-                                          {"CO2e", cell_of(h, "kg_co2e", "kg")},
-                                          {"cost of energy " + currency, cell_of(h, "cost_energy", "")}});
+  std::vector<std::pair<std::string, HtmlCell>> merits{{"energy at the feed", cell_of(h, "feed_j", "J")},
+                                                       {"peak at the feed", cell_of(h, "peak_w", "W")},
+                                                       {"above the budget", cell_of(h, "above_limit_s", "s")},
+                                                       {"utilisation", cell_of(h, "utilisation", "%", 100)},
+                                                       {"goodput", cell_of(h, "goodput", "%", 100)},
+                                                       {"mean wait", cell_of(h, "wait_mean_s", "s")},
+                                                       {"PUE", cell_of(h, "pue", "")},
+                                                       {"WUE", cell_of(h, "wue_l_per_kwh", "l/kWh")},
+                                                       {"CO2e", cell_of(h, "kg_co2e", "kg")},
+                                                       {"embodied CO2e", cell_of(h, "embodied_kg_co2e", "kg")},
+                                                       {"cost of energy " + currency, cell_of(h, "cost_energy", "")},
+                                                       {"demand charge " + currency, cell_of(h, "cost_demand", "")},
+                                                       {"capital " + currency, cell_of(h, "cost_capital", "")}};
+  if (h.at("node_failures").get<double>() > 0) merits.push_back({"nodes that failed", cell_of(h, "node_failures", "")});
+  merits.erase(std::remove_if(merits.begin(), merits.end(), [](const auto& m) { return m.second.exact == "null"; }),
+               merits.end());
   const std::string drawn = figures_html(
       folder, {{"hall", "Jobs and power over time"}, {"spectrum", "Power inside the steps, as the utility sees it"}});
   const std::string body =
-      sections_html({{"summary", "Summary", "", merits},
+      sections_html({{"summary", "Summary", "", merits_html(merits)},
                      {"figures", "Figures", "", drawn.empty() ? "<p>gnuplot was missing.</p>\n" : drawn},
+                     {"grid", "Grid", "What the utility sees", grid_html(h)},
+                     {"seeds", "Seeds", "Over the seeds", seeds_html(h)},
                      {"jobs", "Jobs", "", jobs_html(h)},
                      {"energy", "Energy", "",
                       html_table("At the feed, by part", {"part", "energy"}, parts) +

@@ -37,10 +37,11 @@ std::string main_reason(const hall::JobOutcome& job) {
 
 std::string limits_text(const GridAnswer& g) {
   const auto one = [](const LimitAnswer& a, const char* unit) {
-    return fmt::format("{:.4g} {}{}", a.value / 1e6, unit, !a.kept ? "" : *a.kept ? " (kept)" : " (NOT KEPT)");
+    if (!a.value) return std::string("not looked at");
+    return fmt::format("{:.4g} {}{}", *a.value / 1e6, unit, !a.kept ? "" : *a.kept ? " (kept)" : " (NOT KEPT)");
   };
-  return fmt::format("ramp {}, range {}, line {} at {:.2f} Hz", one(g.ramp, "MW/s"), one(g.dynamic_range, "MW"),
-                     one(g.amplitude, "MW"), g.amplitude.at);
+  return fmt::format("ramp {}, range {}, line {}{}", one(g.ramp, "MW/s"), one(g.dynamic_range, "MW"),
+                     one(g.amplitude, "MW"), g.amplitude.at ? fmt::format(" at {:.2f} Hz", *g.amplitude.at) : "");
 }
 
 constexpr size_t kMostJobsListed = 60;
@@ -79,7 +80,10 @@ std::string hall_power_csv(const hall::HallOutcome& o) {
                        m.network_w, m.cooling_w, m.battery_w, m.charge_j, m.running, m.waiting);
   };
   for (const hall::Moment& m : o.power) row(m, m.time_s);
-  if (!o.power.empty()) row(o.power.back(), o.end_s);
+  if (o.power.empty()) return out;
+  hall::Moment last = o.power.back();
+  last.charge_j = o.battery_charge_j.value_or(0);
+  row(last, o.end_s);
   return out;
 }
 

@@ -69,6 +69,9 @@ const OutputKey* find_output_key(const std::string& path) {
   const std::string plain_path = without_indices(path);
   for (const OutputKey& key : output_keys())
     if (stands_for(key.path, plain_path)) return &key;
+  static const std::vector<OutputKey> of_halls = outputs<HallAnswer>().keys();  // for their studies
+  for (const OutputKey& key : of_halls)
+    if (stands_for(key.path, plain_path)) return &key;
   return nullptr;
 }
 
@@ -86,7 +89,8 @@ std::string unit_of(const std::string& path) {
 }
 
 bool more_is_better(const std::string& path) {
-  return path.find("per_s") != std::string::npos || path == "step.mfu" || path.find("headroom") != std::string::npos;
+  return path.find("per_s") != std::string::npos || path == "step.mfu" || path.find("headroom") != std::string::npos ||
+         path == "utilisation" || path == "goodput" || path == "finished";
 }
 
 std::string outputs_markdown() {

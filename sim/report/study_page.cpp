@@ -32,7 +32,17 @@ constexpr Column kColumns[] = {{"time to train", "run.time_to_train_s.mean"},
                                {"CO2e", "carbon.kg_co2e"},
                                {"CO2e by the hour", "carbon.hourly.kg_co2e"},
                                {"energy cost", "cost.energy_usd"},
-                               {"memory of a GPU", "memory.per_gpu_bytes"}};
+                               {"memory of a GPU", "memory.per_gpu_bytes"},
+                               // of halls
+                               {"jobs done", "finished"},
+                               {"utilisation", "utilisation"},
+                               {"goodput", "goodput"},
+                               {"mean wait", "wait_mean_s"},
+                               {"peak at the feed", "peak_w"},
+                               {"energy at the feed", "feed_j"},
+                               {"above the budget", "above_limit_s"},
+                               {"CO2e", "kg_co2e"},
+                               {"cost of energy", "cost_energy"}};
 
 HtmlCell csv_cell_of(const CsvTable& t, size_t row, const std::string& column) {
   const std::string& text = t.text(row, column);
@@ -116,7 +126,11 @@ std::string study_page(const std::string& folder, const json& inputs) {
                                      {"highest throughput", "step.tokens_per_s"},
                                      {"least energy of the building", "energy.facility_j"},
                                      {"least CO2e", "carbon.kg_co2e"},
-                                     {"least CO2e by the hour", "carbon.hourly.kg_co2e"}}) {
+                                     {"least CO2e by the hour", "carbon.hourly.kg_co2e"},
+                                     {"least mean wait", "wait_mean_s"},
+                                     {"lowest peak at the feed", "peak_w"},
+                                     {"least energy at the feed", "feed_j"},
+                                     {"least CO2e", "kg_co2e"}}) {
     if (!t.has(column)) continue;
     std::optional<size_t> best;
     const double sign = more_is_better(column) ? -1 : 1;
@@ -148,7 +162,9 @@ std::string study_page(const std::string& folder, const json& inputs) {
        {"reproduce", "How to reproduce", "", reproduce_html(inputs, {})}});
   return html_page(
       "Study " + study.value("name", std::string("of ") + std::filesystem::path(folder).filename().string()),
-      "TrainWatt " + inputs.value("trainwatt", "") + ": one scenario with many values of some of its inputs", body);
+      "TrainWatt " + inputs.value("trainwatt", "") + ": one " +
+          (study.value("hall", "").empty() ? "scenario" : "hall") + " with many values of some of its inputs",
+      body);
 }
 
 std::string validation_page(const std::string& folder, const json& suites, const json& inputs) {

@@ -69,7 +69,7 @@ std::vector<SweepAnswer> sweep_answers(bool hall) {
   const auto seconds = [](double v) { return plain(v, 6) + " s"; };
   const auto share = [](double v) { return fmt::format("{:.2f} %", 100 * v); };
   if (hall)
-    return {{"jobs done", [](const PointValue& value) { return plain(value("finished").value_or(0), 6); }},
+    return {{"jobs done", [](const PointValue& value) { return count_text(value("finished").value_or(0)); }},
             {"used", [=](const PointValue& value) { return or_dash(value("utilisation"), share); }},
             {"mean wait", [=](const PointValue& value) { return or_dash(value("wait_mean_s"), seconds); }},
             {"peak", [](const PointValue& value) { return or_dash(value("peak_w"), power_text); }},

@@ -1,10 +1,14 @@
 // What the utility sees of a hall, and the described outputs of its answer.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
+#include "core/codec.hpp"
 #include "core/outputs.hpp"
 #include "core/random.hpp"
 #include "core/version.hpp"
+#include "hall/accounts.hpp"
 #include "study/hall_study.hpp"
 
 namespace tw {
@@ -24,15 +28,72 @@ PiecewiseWatts repeated(const StepPower& step, double phase_s, double span_s, do
   return w;
 }
 
+// Of a stay in which a step with known watts works; null: another.
+const StepPower* step_of(const std::vector<HallKindResult>& kinds, const hall::HallPlan& plan, const hall::Stay& stay) {
+  if (stay.what != "run") return nullptr;
+  for (const HallKindResult& kind : kinds)
+    for (size_t k = 0; k < kind.step.size() && kind.name == plan.jobs[static_cast<size_t>(stay.job)].kind; ++k)
+      if (kind.caps[k].cap_w == stay.cap_w && !kind.step[k].begin_s.empty()) return &kind.step[k];
+  return nullptr;
+}
+
+// The moment of the highest power of jobs, of those at which a job with a step works.
+std::optional<hall::Moment> highest_with_steps(const std::vector<HallKindResult>& kinds, const hall::HallPlan& plan,
+                                               const hall::HallOutcome& out) {
+  std::vector<int> more(out.power.size() + 1, 0);  // such jobs than at the moment before
+  const auto first_at = [&](double time_s) {
+    return static_cast<size_t>(std::lower_bound(out.power.begin(), out.power.end(), time_s,
+                                                [](const hall::Moment& m, double t) { return m.time_s < t; }) -
+                               out.power.begin());
+  };
+  for (const hall::Stay& stay : out.stays)
+    if (step_of(kinds, plan, stay) != nullptr) ++more[first_at(stay.from_s)], --more[first_at(stay.to_s)];
+  std::optional<hall::Moment> top;
+  int working = 0;
+  for (size_t i = 0; i < out.power.size(); ++i)
+    if ((working += more[i]) > 0 && (!top || out.power[i].jobs_w > top->jobs_w)) top = out.power[i];
+  return top;
+}
+
+// What one more watt of a node takes at the feed, by cluster, at the means of that moment.
+std::vector<double> slopes_at(const hall::HallPlan& plan, const hall::HallOutcome& out, double at_s) {
+  std::vector<double> dc_w;
+  for (const hall::Cluster& c : plan.clusters) dc_w.push_back(c.nodes * c.idle_w);
+  for (const hall::Stay& stay : out.stays) {
+    if (stay.from_s > at_s || stay.to_s <= at_s) continue;
+    const hall::Job& job = plan.jobs[static_cast<size_t>(stay.job)];
+    double w = job.start_up_w;
+    for (const hall::CapPoint& p : job.points)
+      if (stay.what == "run" && p.cap_w == stay.cap_w) w = p.node_w;
+    const auto c = static_cast<size_t>(job.cluster);
+    dc_w[c] += job.nodes * (w - plan.clusters[c].idle_w);
+  }
+  for (size_t c = 0; c < dc_w.size(); ++c) dc_w[c] = hall::delivery_slope(plan.clusters[c], dc_w[c]);
+  return dc_w;
+}
+
 }  // namespace
+
+std::vector<std::string> grid_remarks(const LoadedHall& loaded, const std::optional<HallGridView>& view) {
+  if (!loaded.input.grid_limits) return {};
+  if (!view) return {"no job with a simulated step works at any time: the grid limits are held against nothing"};
+  std::vector<std::string> remarks;
+  if (view->after.ramp.limit && !view->after.ramp.kept)
+    remarks.push_back(fmt::format("the grid view lasts {:.4g} s: no ramp over {} was looked at", view->span_s,
+                                  to_text(loaded.input.grid_limits->ramp_over)));
+  if (view->after.amplitude.limit && !view->after.amplitude.kept)
+    remarks.push_back(fmt::format("lines of the grid view stand {:.4g} Hz apart: none is in the band of the limit",
+                                  1 / view->span_s));
+  return remarks;
+}
 
 std::optional<HallGridView> hall_grid_view(const LoadedHall& loaded, const std::vector<HallKindResult>& kinds,
                                            const hall::HallPlan& plan, const hall::HallOutcome& out) {
-  if (out.power.empty()) return std::nullopt;
-  const auto top = std::max_element(out.power.begin(), out.power.end(),
-                                    [](const hall::Moment& a, const hall::Moment& b) { return a.jobs_w < b.jobs_w; });
+  const auto top = highest_with_steps(kinds, plan, out);
+  if (!top) return std::nullopt;
   HallGridView view;
   view.at_s = top->time_s;
+  const std::vector<double> slope = slopes_at(plan, out, view.at_s);
   struct Member {
     const StepPower* step;
     double factor;
@@ -41,20 +102,16 @@ std::optional<HallGridView> hall_grid_view(const LoadedHall& loaded, const std::
   std::vector<Member> members;
   double longest_s = 0, steady_w = top->feed_w;
   for (const hall::Stay& stay : out.stays) {
-    if (stay.from_s > view.at_s || stay.to_s <= view.at_s || stay.what != "run") continue;
+    if (stay.from_s > view.at_s || stay.to_s <= view.at_s) continue;
+    const StepPower* const step = step_of(kinds, plan, stay);
+    if (step == nullptr) continue;
     const hall::Job& job = plan.jobs[static_cast<size_t>(stay.job)];
-    for (const HallKindResult& kind : kinds)
-      for (size_t k = 0; k < kind.step.size() && kind.name == job.kind; ++k) {
-        const StepPower& step = kind.step[k];
-        if (kind.caps[k].cap_w != stay.cap_w || step.begin_s.empty()) continue;
-        // Cooling does not follow a step; rectifiers do.
-        const double factor = job.nodes * (1 + plan.clusters[static_cast<size_t>(job.cluster)].rectifiers.proportional);
-        members.push_back({&step, factor, stay.job});
-        longest_s = std::max(longest_s, step.end_s - step.begin_s.front());
-        steady_w -= step.mean_w() * factor;
-      }
+    // Cooling does not follow a step; rectifiers and the stages above them do.
+    const double factor = job.nodes * slope[static_cast<size_t>(job.cluster)];
+    members.push_back({step, factor, stay.job});
+    longest_s = std::max(longest_s, step->end_s - step->begin_s.front());
+    steady_w -= step->mean_w() * factor;
   }
-  if (members.empty()) return std::nullopt;
   // Whole periods of the slowest; the shorter ones leak little.
   view.span_s = std::ceil(60 / longest_s) * longest_s;
   std::vector<PiecewiseWatts> parts;
@@ -107,7 +164,8 @@ void HallKindResult::describe(Outputs<HallKindResult>& d) {
 }
 
 void HallGridView::describe(Outputs<HallGridView>& d) {
-  d.output("at_s", &HallGridView::at_s, "s", "moment of the highest power of jobs");
+  d.output("at_s", &HallGridView::at_s, "s",
+           "moment of the highest power of jobs, of those at which a job with a step works");
   d.output("span_s", &HallGridView::span_s, "s", "steps repeat for that long");
   d.output("before", &HallGridView::before, "", "without smoothing");
   d.output("after", &HallGridView::after, "", "with smoothing");

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/codec.hpp"
+#include "core/currency.hpp"
 #include "core/document.hpp"
 #include "core/files.hpp"
 #include "core/text.hpp"
@@ -46,6 +47,26 @@ std::string cover_problem(const SeriesCover& cover, const std::string& start, do
 }
 constexpr const char* kLongerSeries = "a longer series, or \"series_gaps\": \"hold\" of the site";
 
+// "0.12 EUR/kWh": EUR. Empty where there is no amount.
+std::string currency_in(const nlohmann::json& amount) {
+  if (!amount.is_string()) return "";
+  const std::string text = amount.get<std::string>(), money = text.substr(0, text.find('/'));
+  const size_t last = money.find_last_not_of(' ');
+  if (last == std::string::npos || last < 2) return "";
+  const std::string code = money.substr(last - 2, 3);
+  return is_currency(code) ? code : "";
+}
+
+// What a hall says itself about every job, and a job's own overrides cannot.
+const char* owned_by_hall(const std::string& set) {
+  for (const char* pointer : {"/cluster", "/placement", "/site", "/jobs", "/traffic", "/run/start", "/run/reliability",
+                              "/run/power_failures"}) {
+    const std::string own = pointer, named = set.substr(0, set.find('='));
+    if (named == own || named.rfind(own + "/", 0) == 0) return pointer;
+  }
+  return nullptr;
+}
+
 class Loader {
  public:
   Loader(const Document& document, const std::string& file, LoadedHall& loaded, Faults& faults)
@@ -71,6 +92,7 @@ class Loader {
       for (const auto& entry : in_.money->node) cluster_named(entry.first, root_.at("money").at("node"));
     if (in_.embodied)
       for (const auto& entry : in_.embodied->node) cluster_named(entry.first, root_.at("embodied").at("node"));
+    check_currencies();
     if (in_.preempt && in_.queue == hall::Queue::first_come)
       root_.at("preempt").fault("a queue by arrival knows no priorities", "with queue backfill or priority");
     if (in_.grid_limits && in_.grid_limits->band_to < in_.grid_limits->band_from)
@@ -164,6 +186,33 @@ class Loader {
           "weather");
   }
 
+  // Amounts are never converted, so a hall adds up those of one currency alone: the site's, else that of the first.
+  void check_currencies() {
+    const auto check = [&](const nlohmann::json& amount, const ReadContext& at) {
+      const std::string code = currency_in(amount);
+      if (out_.currency.empty()) out_.currency = code;
+      if (!code.empty() && code != out_.currency)
+        at.fault(fmt::format("an amount in {} beside others in {}", code, out_.currency), "one currency");
+    };
+    const nlohmann::json& root = document_.root();
+    if (in_.money) {
+      const nlohmann::json& money = root["money"];
+      const ReadContext at = root_.at("money");
+      if (money.contains("node"))
+        for (const auto& [cluster, price] : money["node"].items()) check(price, at.at("node").at(cluster));
+      for (const char* key : {"switch", "cable", "demand_charge"})
+        if (money.contains(key)) check(money[key], at.at(key));
+    }
+    for (size_t j = 0; j < in_.jobs.size(); ++j) {
+      if (!in_.jobs[j].price_below) continue;
+      const ReadContext at = root_.at("jobs").at(j).at("price_below");
+      if (!out_.priced)
+        at.fault("the site has no price to go by", "\"price\" or \"price_series\" of the site");
+      else
+        check(root["jobs"][j]["price_below"], at);
+    }
+  }
+
   void load_budget(const ReadContext& at) {
     const hall::BudgetInput& b = *in_.budget;
     if ((b.power ? 1 : 0) + (b.hourly.empty() ? 0 : 1) + (b.signal.empty() ? 0 : 1) != 1)
@@ -221,6 +270,23 @@ class Loader {
     }
   }
 
+  void add_caps(const HallJob& job, HallKind& kind, const Accelerator& board, const ReadContext& at) {
+    const Power context = board.power.context;
+    for (size_t k = 0; k < job.caps.size(); ++k) {
+      if (job.caps[k] <= context)  // as for the board's own limit
+        at.at("caps").at(k).fault(fmt::format("{} is not above what the board draws with a job loaded, {}",
+                                              to_text(job.caps[k]), to_text(context)),
+                                  "the limit must leave room for work");
+      kind.cap_w.push_back(job.caps[k].value());
+    }
+    if (job.caps.empty() && in_.budget &&
+        std::count(in_.budget->keep.begin(), in_.budget->keep.end(), hall::Keep::cap) > 0)
+      for (const double share : {6.0 / 7, 5.0 / 7, 4.0 / 7})
+        kind.cap_w.push_back(std::round(share * board.board_limit.value() / 10) * 10);
+    // Highest first.
+    std::sort(kind.cap_w.begin() + 1, kind.cap_w.end(), std::greater<>());
+  }
+
   void load_scenarios(const HallJob& job, HallKind& kind, const ReadContext& at) {
     if (job.nodes > 0 || job.duration.value() > 0 || job.node_power.value() > 0 || !job.points.empty())
       return at.fault("a scenario, and a duration or power of its own", "one of them; \"set\" changes the scenario");
@@ -229,14 +295,11 @@ class Loader {
       return at.at("scenario")
           .fault(fmt::format("no file \"{}\"", printable(job.scenario)), suggest_file(job.scenario));
     const hall::HallCluster& place = in_.clusters[static_cast<size_t>(kind.cluster)];
-    const double board_w = place.cluster.node.accelerator.board_limit.value();
-    if (!job.caps.empty())
-      for (const Power& cap : job.caps) kind.cap_w.push_back(cap.value());
-    else if (in_.budget && std::count(in_.budget->keep.begin(), in_.budget->keep.end(), hall::Keep::cap) > 0)
-      for (const double share : {6.0 / 7, 5.0 / 7, 4.0 / 7})
-        kind.cap_w.push_back(std::round(share * board_w / 10) * 10);
-    // Highest first.
-    std::sort(kind.cap_w.begin() + 1, kind.cap_w.end(), std::greater<>());
+    add_caps(job, kind, place.cluster.node.accelerator, at);
+    for (size_t i = 0; i < job.set.size(); ++i)
+      if (const char* const pointer = owned_by_hall(job.set[i]))
+        return at.at("set").at(i).fault(fmt::format("{} is the hall's to say", pointer),
+                                        "overrides of the scenario's other keys");
     std::vector<std::string> set{
         "/cluster=" + document_.root()["clusters"][static_cast<size_t>(kind.cluster)]["cluster"].dump(),
         fmt::format("/placement={{\"rule\": \"{}\"}}", in_.placement == hall::Placing::spread ? "spread" : "packed"),

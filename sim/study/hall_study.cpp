@@ -61,6 +61,16 @@ Result play_long_run(const LoadedScenario& loaded, uint64_t seed) {
   return whole;
 }
 
+// Of many nodes one, with the mean of their peaks.
+void keep_mean_node(PowerResult& power) {
+  if (power.per_node.empty()) return;
+  double sum_w = 0;
+  for (const NodePowerResult& node : power.per_node) sum_w += node.peak_w;
+  NodePowerResult mean = power.per_node.front();
+  mean.peak_w = sum_w / static_cast<double>(power.per_node.size());
+  power.per_node = {mean};
+}
+
 // What a hall takes from the run of a scenario. Equal scenarios are simulated once; the run itself, phase by phase,
 // stays in the child.
 std::vector<Outcome> simulate_each(const LoadedHall& loaded, const HallOptions& options,
@@ -74,7 +84,7 @@ std::vector<Outcome> simulate_each(const LoadedHall& loaded, const HallOptions& 
                                    [&](size_t i) {
                                      Result r = play_long_run(*once[i], options.seed);
                                      r.timeline = {}, r.series = {}, r.power_options = {};
-                                     r.power.per_node.clear(), r.power.switches.clear();
+                                     keep_mean_node(r.power), r.power.switches.clear();
                                      return to_bytes(r);
                                    },
                                    {options.jobs, options.deadline_s, {}, progress});
@@ -112,6 +122,8 @@ std::vector<HallKindResult> simulate_kinds(const LoadedHall& loaded, const HallO
   size_t next = 0;
   for (const HallKind& kind : loaded.kinds) {
     const hall::HallJob& job = loaded.input.jobs[kind.entry];
+    // The batteries of buses carry phases above the mean.
+    const bool shaved = loaded.input.clusters[at(kind.cluster)].cluster.power_delivery.battery.has_value();
     HallKindResult r;
     r.name = job.name, r.scenario = job.scenario, r.nodes = job.nodes, r.tokens = job.tokens;
     r.start_up_w = idle_node_w(loaded.input.clusters[at(kind.cluster)].cluster);
@@ -131,7 +143,8 @@ std::vector<HallKindResult> simulate_kinds(const LoadedHall& loaded, const HallO
                         std::max(1.0, work_s / base_s),
                         *o.result.power.mean,
                         o.result.step.time_s,
-                        link_law(kind, &o, where)};
+                        link_law(kind, &o, where),
+                        shaved || o.result.power.per_node.empty() ? 0 : o.result.power.per_node.front().peak_w};
       // A cap that takes no less power does nothing.
       if (!r.caps.empty() && law.node_w >= r.caps.back().node_w * (1 - 1e-6)) continue;
       r.caps.push_back(law);
@@ -168,9 +181,13 @@ hall::Cluster cluster_of(const hall::HallCluster& in, const Fabric& fabric) {
   // All units of a stage carry the same load: their law together.
   const PowerDelivery& delivery = in.cluster.power_delivery;
   int units = 0;
-  for (int node = 0; node < c.nodes; ++node) units = std::max(units, bus_of(in.cluster, node) + 1);
+  c.rated.push_back({"bus", bus_rating_w(delivery), rectifier_law(delivery), {}});
+  for (int node = 0; node < c.nodes; ++node) c.rated.front().unit_of.push_back(bus_of(in.cluster, node));
+  for (const int bus : c.rated.front().unit_of) units = std::max(units, bus + 1);
   c.rectifiers = rectifier_law(delivery).times(units);
   for (const PowerStage& stage : delivery.upstream) {
+    c.rated.push_back({stage.kind, stage.rating.value(), stage_law(stage), {}});
+    for (int unit = 0; unit < units; ++unit) c.rated.back().unit_of.push_back(unit / stage.feeds);
     units = (units + stage.feeds - 1) / stage.feeds;
     c.upstream.push_back(stage_law(stage).times(units));
   }
@@ -181,9 +198,10 @@ hall::Cluster cluster_of(const hall::HallCluster& in, const Fabric& fabric) {
 
 hall::Cooling cooling_of(const LoadedHall& loaded) {
   hall::Cooling c;
+  c.dc_base = loaded.input.site.pue_base == PueBase::dc;
   if (!loaded.input.cooling) {
     c.proportional = loaded.input.site.pue - 1;
-    c.dc_base = loaded.input.site.pue_base == PueBase::dc;
+    c.of_pue = true;
     return c;
   }
   const hall::CoolingInput& in = *loaded.input.cooling;
@@ -208,49 +226,14 @@ void add_jobs(const LoadedHall& loaded, const HallKind& kind, const HallKindResu
     job.work_s = law.caps.front().work_s;
     job.start_up_s = law.start_up_s, job.start_up_w = law.start_up_w;
     job.checkpoint_s = in.checkpoint.value(), job.write_s = in.checkpoint_write.value();
-    for (const HallLaw& cap : law.caps) job.points.push_back({cap.cap_w, cap.slowdown, cap.node_w, cap.links});
+    for (const HallLaw& cap : law.caps)
+      job.points.push_back({cap.cap_w, cap.slowdown, cap.node_w, cap.links, cap.highest_w});
     if (in.carbon_below) job.carbon_below = in.carbon_below->value();
     if (in.price_below) job.price_below = in.price_below->value();
     job.tokens = law.tokens;
     jobs.push_back(std::move(job));
     arrival_s += in.every.value() * (in.random ? -std::log(uniform(dice)) : 1);
   }
-}
-
-// What N seeds say together.
-std::map<std::string, Spread> spreads_of(const std::vector<hall::HallOutcome>& runs) {
-  std::map<std::string, Spread> all;
-  const auto put = [&](const char* name, const auto& value) {
-    std::vector<double> v;
-    for (const hall::HallOutcome& run : runs) v.push_back(value(run));
-    std::sort(v.begin(), v.end());
-    const auto quantile = [&](double q) {
-      const double place = q * static_cast<double>(v.size() - 1);
-      const auto low = static_cast<size_t>(place);
-      return low + 1 < v.size() ? v[low] + (place - static_cast<double>(low)) * (v[low + 1] - v[low]) : v.back();
-    };
-    Spread s;
-    const double mean = std::accumulate(v.begin(), v.end(), 0.0) / static_cast<double>(v.size());
-    double square = 0;
-    for (const double x : v) square += (x - mean) * (x - mean);
-    s.mean = mean, s.p5 = quantile(0.05), s.p50 = quantile(0.5), s.p95 = quantile(0.95);
-    if (v.size() > 1) s.sd = std::sqrt(square / static_cast<double>(v.size() - 1));
-    all[name] = s;
-  };
-  using Out = hall::HallOutcome;
-  put("end_s", [](const Out& o) { return o.end_s; });
-  put("feed_j", [](const Out& o) { return o.feed_j; });
-  put("peak_w", [](const Out& o) { return o.peak_w; });
-  put("finished", [](const Out& o) { return o.finished; });
-  put("utilisation", [](const Out& o) { return o.utilisation; });
-  put("goodput", [](const Out& o) { return o.goodput; });
-  put("wait_mean_s", [](const Out& o) { return o.wait_mean_s; });
-  put("above_limit_s", [](const Out& o) { return o.above_limit_s; });
-  put("above_limit_j", [](const Out& o) { return o.above_limit_j; });
-  put("kg_co2e", [](const Out& o) { return o.kg_co2e; });
-  put("node_failures", [](const Out& o) { return o.node_failures; });
-  if (runs.front().cost_energy) put("cost_energy", [](const Out& o) { return o.cost_energy.value_or(0); });
-  return all;
 }
 
 // Above so many switches times jobs, asking for all jobs at every start takes seconds in all: each is then asked for by
@@ -374,8 +357,15 @@ HallAnswer simulate_hall(const LoadedHall& loaded, const HallOptions& options,
     count_money(loaded, plan, runs.back());
     if (r == 0) answer.grid = hall_grid_view(loaded, answer.kinds, plan, runs.back());
   }
-  if (options.runs > 1) answer.series_of_runs = spreads_of(runs);
+  if (options.runs > 1) answer.series_of_runs = hall_spreads(runs);
   answer.outcome = std::move(runs.front());
+  const std::vector<std::string> unseen = grid_remarks(loaded, answer.grid);
+  answer.warnings.insert(answer.warnings.end(), unseen.begin(), unseen.end());
+  if (!loaded.input.cooling && !loaded.input.battery &&
+      answer.outcome.pue.value_or(0) > loaded.input.site.pue * (1 + 1e-9))
+    answer.warnings.push_back(
+        fmt::format("the power delivery loses more than a PUE of {} leaves room for: the hall's is {:.4f}",
+                    loaded.input.site.pue, *answer.outcome.pue));
   if (!loaded.input.embodied) answer.warnings.push_back("no sourced value of embodied carbon: none is given");
   for (const hall::HallCluster& c : loaded.input.clusters) {
     const auto lacks = [&](const auto& part) { return part && !part->node.empty() && part->node.count(c.name) == 0; };

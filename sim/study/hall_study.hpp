@@ -53,6 +53,7 @@ struct HallLaw {
   double cap_w = 0, work_s = 0, slowdown = 1, node_w = 0;
   Maybe step_s;
   std::vector<hall::LinkPoint> links;  // with narrower uplinks
+  double highest_w = 0;                // a node in the run's highest phase; 0: as node_w
   static void describe(Outputs<HallLaw>& d);
 };
 struct HallKindResult {
@@ -105,6 +106,10 @@ hall::HallPlan hall_plan(const LoadedHall& loaded, const std::vector<HallKindRes
 // What the utility sees: the steps of the jobs that run at the moment of the highest mean, each from a random phase.
 std::optional<HallGridView> hall_grid_view(const LoadedHall& loaded, const std::vector<HallKindResult>& kinds,
                                            const hall::HallPlan& plan, const hall::HallOutcome& outcome);
+// Limits of the grid that the view could not be held against.
+std::vector<std::string> grid_remarks(const LoadedHall& loaded, const std::optional<HallGridView>& view);
+// What N seeds say together, by key.
+std::map<std::string, Spread> hall_spreads(const std::vector<hall::HallOutcome>& runs);
 // Capital, demand charge and embodied carbon, by the file's own figures.
 void count_money(const LoadedHall& loaded, const hall::HallPlan& plan, hall::HallOutcome& out);
 

@@ -56,18 +56,26 @@ TEST_CASE("ramps, floors and small batteries as counted by hand; the three limit
   GridLimits limits;
   limits.ramp = watts(25e6), limits.dynamic_range = watts(70e6), limits.amplitude = watts(1e6);
   GridAnswer answer = ask_grid(limits, out.curve, spectrum(out.curve, 0.05, 20));
-  CHECK(answer.ramp.value == Approx(30e6));
+  CHECK(*answer.ramp.value == Approx(30e6));
   CHECK_FALSE(*answer.ramp.kept);
-  CHECK(answer.dynamic_range.value == Approx(60e6));
+  CHECK(*answer.dynamic_range.value == Approx(60e6));
   CHECK(*answer.dynamic_range.kept);
-  CHECK(answer.amplitude.at == Approx(0.1));
+  CHECK(*answer.amplitude.at == Approx(0.1));
   CHECK_FALSE(*answer.amplitude.kept);
   const Curve raw = curve_of(load, 0, 40);
   answer = ask_grid({}, raw, {});
-  CHECK(answer.ramp.value == Approx(100e6));  // a step, over a second
+  CHECK(*answer.ramp.value == Approx(100e6));  // a step, over a second
   CHECK_FALSE(answer.ramp.kept.has_value());
   limits.window = seconds(0.5);
-  CHECK(ask_grid(limits, raw, {}).dynamic_range.value == Approx(100e6));
+  CHECK(*ask_grid(limits, raw, {}).dynamic_range.value == Approx(100e6));
+  // Where there is nothing to look at, nothing is kept.
+  limits.ramp_over = seconds(41), limits.band_from = limits.band_to = Frequency::from_value(0.06);
+  answer = ask_grid(limits, raw, spectrum(raw, 0.05, 20));
+  for (const LimitAnswer* unseen : {&answer.ramp, &answer.amplitude}) {
+    CHECK(unseen->limit);
+    CHECK_FALSE(unseen->value);
+    CHECK_FALSE(unseen->kept);
+  }
   // A battery that is empty half way lets the rest pass.
   Smoothing small;
   small.battery_power = watts(50e6), small.battery_capacity = joules(250e6);

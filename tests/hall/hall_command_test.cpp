@@ -54,6 +54,29 @@ TEST_CASE("hall: what can never work is refused in one line, and nothing is writ
       refused(R"({"jobs": [{"name": "a", "cluster": "smd", "nodes": 1, "duration": "1 h", "node_power": "7 kW"}]})", 2),
       "no cluster \"smd\" in the hall; did you mean \"smc\"?"));
   CHECK(contains(refused(R"({"budget": {"power": null}})", 2), "/budget: one of"));
+  // Two nodes of 30 kW on a bus of 40 kW.
+  CHECK(contains(refused(R"({"budget": null, "jobs": [{"name": "hot", "nodes": 2, "duration": "1 h",
+                             "node_power": "30 kW"}]})",
+                         3),
+                 "bus-0 of smc is asked for 60000 W at 0.000 s; it gives 40000 W (hot)"));
+}
+
+TEST_CASE("hall: one currency, prices to go by, caps that a board can hold, a hall's own cluster") {
+  CHECK(contains(refused(R"({"money": {"node": {"smc": "100000 EUR"}}})", 2),
+                 "/money/node/smc: an amount in EUR beside others in USD"));
+  CHECK(contains(refused(R"({"money": {"demand_charge": "1000 JPY"}})", 2), "/money/demand_charge: an amount in JPY"));
+  CHECK(contains(refused(R"({"site": {"price": null}, "money": {"switch": "10000 CHF", "cable": "500 USD"}})", 2),
+                 "an amount in"));
+  const std::string waits = R"([{"name": "a", "nodes": 4, "duration": "1 h", "node_power": "7 kW", "price_below": )";
+  CHECK(contains(refused(R"({"jobs": )" + waits + R"("0.1 EUR/kWh"}]})", 2), "/jobs/0/price_below: an amount in EUR"));
+  CHECK(contains(refused(R"({"site": {"price": null}, "jobs": )" + waits + R"("0.1 USD/kWh"}]})", 2),
+                 "/jobs/0/price_below: the site has no price to go by"));
+  const std::string lora = R"({"jobs": [{"name": "l", "scenario": "scenarios/smc-llama2-70b-lora-1n.json", )";
+  CHECK(contains(refused(lora + R"("caps": ["500 W", "100 W"]}]})", 2),
+                 "/jobs/0/caps/1: 100 W is not above what the board draws with a job loaded"));
+  CHECK(contains(refused(lora + R"("set": ["/cluster=\"topologies/superpod-b200.json\""]}]})", 2),
+                 "/jobs/0/set/0: /cluster is the hall's to say"));
+  CHECK(contains(refused(lora + R"("set": ["/cluster/node/gpus=4"]}]})", 2), "/cluster is the hall's to say"));
 }
 
 TEST_CASE("hall: files, sums and seeds") {
@@ -148,6 +171,38 @@ TEST_CASE("hall: caps slow a simulated job as a lower limit slows its run, also 
   CHECK(caps[1]["slowdown"].get<double>() > 1.05);
   CHECK(caps[1]["work_s"].get<double>() == Approx(one["run"]["time_to_train_s"]["mean"].get<double>()).epsilon(1e-9));
   CHECK(caps[1]["node_w"].get<double>() == Approx(one["power"]["node_dc_w"]["mean"].get<double>()).epsilon(1e-9));
+}
+
+TEST_CASE("hall: the grid view is of a moment with steps, through all stages; what nobody looked at is not kept") {
+  const Folder f;
+  nlohmann::json h = nlohmann::json::parse(hall(R"({"budget": null, "money": {"demand_charge": "10 USD"}})"));
+  h["jobs"] = nlohmann::json::parse(R"([
+    {"name": "steps", "scenario": "scenarios/smc-llama2-70b-lora-1n.json"},
+    {"name": "more", "nodes": 8, "duration": "1 h", "node_power": "7 kW", "arrival": "10 h"}])");
+  const auto answer = [&](const nlohmann::json& input, const char* name) {
+    const Run r = run({"hall", f.put(std::string(name) + ".json", input.dump()), "-o", f / name, "--runs", "2"});
+    INFO(r.err);
+    REQUIRE(r.code == 0);
+    return nlohmann::json::parse(tw::read_file(f / (std::string(name) + "/hall.json")));
+  };
+  const auto plain = answer(h, "plain");
+  CHECK(plain["grid"]["at_s"].get<double>() < 3600);  // not the highest moment, which is without steps
+  const double range_w = plain["grid"]["before"]["dynamic_range"]["value"].get<double>();
+  h["clusters"][0]["cluster"]["power_delivery"] = nlohmann::json::parse(
+      R"({"upstream": [{"kind": "UPS", "feeds": 6, "rating": "1 MW", "proportional_loss": 0.1}]})");
+  h["grid_limits"] = {{"ramp", "1 W"}, {"ramp_over", "2 min"}, {"dynamic_range", "1 W"}};
+  const auto staged = answer(h, "staged");
+  const auto& seen = staged["grid"]["before"];
+  CHECK(seen["dynamic_range"]["value"].get<double>() == Approx(1.1 * range_w).epsilon(1e-9));
+  CHECK(seen["dynamic_range"]["kept"] == false);
+  CHECK(seen["ramp"]["limit"] == 1);
+  for (const char* key : {"value", "at", "kept"}) CHECK(seen["ramp"][key].is_null());
+  CHECK(contains(staged["warnings"].dump(), "no ramp over 120 s was looked at"));
+  // The page says what the table says.
+  REQUIRE(run({"report", f / "staged", "-o", f / "page.html"}).code == 0);
+  const std::string page = tw::read_file(f / "page.html");
+  for (const char* text : {"not looked at", "NOT KEPT", "PUE", "demand charge", "over 2 seeds"})
+    CHECK(contains(page, text));
 }
 
 TEST_CASE("hall: the shipped halls are read") {

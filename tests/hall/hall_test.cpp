@@ -311,7 +311,8 @@ TEST_CASE("demand is the highest mean of a quarter of an hour of each month") {
 }
 
 TEST_CASE("books close in a thousand random halls with failures, outages and batteries") {
-  SplitMix64 dice = random_stream(7, "random halls"), links = random_stream(7, "random links");
+  SplitMix64 dice = random_stream(7, "random halls"), links = random_stream(7, "random links"),
+             pues = random_stream(7, "random pues");
   const auto below = [&](double high) { return uniform(dice) * high; };
   const auto one_in = [&](int n) { return below(n) < 1; };
   double worst = 0;
@@ -352,7 +353,7 @@ TEST_CASE("books close in a thousand random halls with failures, outages and bat
     for (hall::Cluster& c : plan.clusters)
       if (uniform(links) < 0.5) c.uplink_nodes = 0.5 + 3 * uniform(links);
     plan.preempt = plan.queue != Queue::first_come && uniform(links) < 0.5;
-    plan.cooling = {below(500), below(0.3), below(0.01), 15, one_in(2), 1.8, 10};
+    plan.cooling = {below(500), below(0.3), below(0.01), 15, uniform(pues) < 0.5, one_in(2), 1.8, 10};
     for (int h = 0; h < 40; ++h) {
       plan.outside_c.then(3600.0 * h, below(40));
       plan.carbon_kg_per_j.then(3600.0 * h, below(1e-6));

@@ -200,6 +200,15 @@ TEST_CASE(
   const SimulatedRun hot = job.play();
   CHECK(hot.stopped);
   CHECK(hot.time_s == Approx(4 + 80 / (r * r - 1)).epsilon(1e-9));
+  // Without a spare module what is left is left all the same: 60 kW, then 30 kW.
+  job.cluster.power_delivery.upstream[1].redundancy = Redundancy::n;
+  job.run.power_failures[0].count = 1;
+  CHECK_FALSE(job.play().stopped);
+  job.run.power_failures[0].count = 2;
+  CHECK(job.play().time_s == Approx(hot.time_s).epsilon(1e-9));
+  job.run.power_failures[0].count = 3;
+  CHECK(job.play().time_s == Approx(4));
+  job.cluster.power_delivery.upstream[1].redundancy = Redundancy::n_plus_1;
   // Mended in time, nothing happens.
   job.run.power_failures[0].lasts = seconds(20);
   CHECK_FALSE(job.play().stopped);

@@ -28,36 +28,26 @@ Sharing sharing_of(const StepInputs& in, const std::vector<ParameterGroup>& grou
   return s;
 }
 
-// Times of exchanges inside a layer, remembered: a layer asks for few different ones many times.
-ExchangeTime exchange_times(const RankGrid& grid, double round_s, const Sharing& sharing,
+// Times of exchanges inside a layer, remembered: a layer asks for few different ones many times. All replicas do the
+// same at the same time: the groups of a whole stage are one load, since they may share links.
+ExchangeTime exchange_times(const RankGrid& grid, const Plan& plan, double round_s, const Sharing& sharing,
                             std::shared_ptr<network::Collectives> collectives) {
-  struct Group {
-    std::vector<std::vector<Rank>> groups;
+  struct OfStage {
+    Groups groups;
     bool inside;
   };
-  const auto group = [&](std::vector<std::vector<Rank>> groups) {
-    bool inside = true;
-    for (const auto& g : groups) inside = inside && collectives->one_domain(g);
-    return Group{std::move(groups), inside};
-  };
-  // In the order of Among.
-  const auto groups = std::make_shared<std::vector<Group>>();
-  for (auto& g : {grid.tp_groups(0),
-                  grid.cp_groups(0),
-                  grid.ep_groups(),
-                  grid.expert_tp_groups(),
-                  grid.gradient_groups(0),
-                  grid.piece_groups(0),
-                  grid.expert_gradient_groups(0),
-                  grid.replica_groups(0),
-                  {grid.stage_group(0)}})
-    groups->push_back(group(g));
+  const auto groups = std::make_shared<std::vector<OfStage>>();  // [Among]
+  for (size_t a = 0; a < static_cast<size_t>(Among::count_); ++a) {
+    OfStage g{groups_of_worker(grid, plan, static_cast<Among>(a), 0, 0, 1), true};
+    for (const auto& ranks : g.groups) g.inside = g.inside && collectives->one_domain(ranks);
+    groups->push_back(std::move(g));
+  }
   const auto known = std::make_shared<std::map<std::pair<Exchange, double>, double>>();
   return [=](Exchange what, double bytes) {
     const auto [at, fresh] = known->try_emplace({what, bytes}, 0.0);
     if (!fresh) return at->second;
     const Collective op = operation_of(what, sharing);
-    const Group& g = (*groups)[static_cast<size_t>(among(what, sharing))];
+    const OfStage& g = (*groups)[static_cast<size_t>(among(what, sharing))];
     const auto ranks = static_cast<int>(g.groups.front().size());
     if (ranks < 2) return 0.0;
     const double messages =
@@ -243,7 +233,7 @@ StepNetwork build_step_network(const StepInputs& in, const std::shared_ptr<netwo
   const RankGrid grid(plan, fabric, nodes);
   const auto groups = in.workload == nullptr ? groups_of(in) : std::vector<ParameterGroup>{};
   const Sharing sharing = sharing_of(in, groups);
-  net.exchange = exchange_times(grid, in.software->streams.cp_round.value(), sharing, collectives);
+  net.exchange = exchange_times(grid, plan, in.software->streams.cp_round.value(), sharing, collectives);
   NetworkBuilder builder(net, in, grid, sharing, *collectives, messages);
   builder.add_sample_exchange();
   for (int s = 0; s < plan.pp; ++s) builder.add_gradients(groups, s);

@@ -38,12 +38,12 @@ struct StepNetwork {
   // An exchange inside visits that may meet others on links of the fabric: its class, and how many workers start it
   // together: the last one that comes starts it for all.
   struct InVisits {
-    std::vector<int> classes;        // [stage * replicas + replica]
-    std::vector<double> s_per_byte;  // of each class alone
+    std::vector<int> classes;  // [stage * replicas + replica]
     int together = 1;
   };
   std::map<Exchange, InVisits> in_visits;
-  SharedExchanges shared;  // the same as the costs of visits need it
+  // Seconds a byte that the costs of visits have for each: all groups of the first stage at once, nobody else there.
+  SharedExchanges shared;
   // Of cables that always carry in the same proportion `links` holds the narrowest: fills in the loads of the others,
   // by link of the fabric. Empty where it holds all.
   std::function<void(std::vector<double>&)> other_links;

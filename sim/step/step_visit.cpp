@@ -65,7 +65,7 @@ void StepSimulation::begin_exchange(int stage, int replica, size_t piece) {
 void StepSimulation::exchange_done(int stage, int replica, size_t piece, double since_s) {
   Worker& w = worker(stage, replica);
   const VisitExchange& x = w.doing->shared[piece];
-  const double alone_s = x.bytes * net_.in_visits.at(x.what).s_per_byte[at(stage, replica)];
+  const double alone_s = x.bytes * net_.shared.at(x.what);
   double longer_s = engine_.now_s() - since_s - alone_s;
   if (longer_s < kRounding * alone_s) longer_s = 0;
   // Part of it kernels wait for in any case; the rest hides as far as there is room.

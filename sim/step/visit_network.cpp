@@ -12,9 +12,6 @@
 namespace tw {
 namespace {
 
-using network::Rank;
-using Groups = std::vector<std::vector<Rank>>;
-
 // A size at which algorithms are chosen for bandwidth: what a class is for.
 constexpr double kLargeExchange = 256e6;
 
@@ -37,42 +34,6 @@ std::set<Exchange> exchanges_of(const StepInputs& in) {
   return found;
 }
 
-// The groups of a stage that exchange when worker `replica` does: with one worker for all, those of all replicas.
-Groups groups_of_worker(const RankGrid& grid, const Plan& plan, Among among, int stage, int replica, int replicas) {
-  Groups all;
-  const auto add = [&](Groups more) {
-    for (auto& g : more) all.push_back(std::move(g));
-  };
-  const int first = replicas > 1 ? replica : 0, last = replicas > 1 ? replica : plan.dp - 1;
-  const int holders = plan.ep * plan.expert_tp(), ranks = plan.tp * plan.cp;
-  switch (among) {
-    case Among::tp:
-      for (int d = first; d <= last; ++d) add(grid.tp_groups(d, stage));
-      break;
-    case Among::cp:
-      for (int d = first; d <= last; ++d) add(grid.cp_groups(d, stage));
-      break;
-    case Among::expert_tp:
-      for (int d = first; d <= last; ++d) add(grid.expert_tp_groups(d, stage));
-      break;
-    case Among::ep:
-      for (int block = first * ranks / holders; block <= ((last + 1) * ranks - 1) / holders; ++block)
-        add(grid.ep_groups(block, stage));
-      break;
-    case Among::dp:
-      return grid.gradient_groups(stage);
-    case Among::outer:
-      return grid.piece_groups(stage);
-    case Among::replicas:
-      return grid.replica_groups(stage);
-    case Among::stage:
-      return {grid.stage_group(stage)};
-    default:
-      return grid.expert_gradient_groups(stage);
-  }
-  return all;
-}
-
 // Workers that start one exchange together, and the first of those that `replica` starts it with.
 std::pair<int, int> together(const Plan& plan, Among among, int replica, int replicas) {
   if (replicas == 1 || among == Among::tp || among == Among::cp || among == Among::expert_tp) return {1, replica};
@@ -85,6 +46,8 @@ struct Candidate {
   Exchange what = Exchange::none;
   std::vector<int> classes;  // [stage * replicas + replica], of `loads`
   int together = 1;
+  double s_per_byte = 0;  // of all groups of the first stage at once
+  bool uneven = false;    // another stage takes longer
 };
 
 double s_per_byte(const Fabric& fabric, const network::LoadClass& load) {
@@ -135,6 +98,41 @@ Among among(Exchange what, const Sharing& sharing) {
   }
 }
 
+Groups groups_of_worker(const RankGrid& grid, const Plan& plan, Among among, int stage, int replica, int replicas) {
+  Groups all;
+  const auto add = [&](Groups more) {
+    for (auto& g : more) all.push_back(std::move(g));
+  };
+  const int first = replicas > 1 ? replica : 0, last = replicas > 1 ? replica : plan.dp - 1;
+  const int holders = plan.ep * plan.expert_tp(), ranks = plan.tp * plan.cp;
+  switch (among) {
+    case Among::tp:
+      for (int d = first; d <= last; ++d) add(grid.tp_groups(d, stage));
+      break;
+    case Among::cp:
+      for (int d = first; d <= last; ++d) add(grid.cp_groups(d, stage));
+      break;
+    case Among::expert_tp:
+      for (int d = first; d <= last; ++d) add(grid.expert_tp_groups(d, stage));
+      break;
+    case Among::ep:
+      for (int block = first * ranks / holders; block <= ((last + 1) * ranks - 1) / holders; ++block)
+        add(grid.ep_groups(block, stage));
+      break;
+    case Among::dp:
+      return grid.gradient_groups(stage);
+    case Among::outer:
+      return grid.piece_groups(stage);
+    case Among::replicas:
+      return grid.replica_groups(stage);
+    case Among::stage:
+      return {grid.stage_group(stage)};
+    default:
+      return grid.expert_gradient_groups(stage);
+  }
+  return all;
+}
+
 network::Operation operation_of(Exchange what, const Sharing& sharing) {
   using O = network::Operation;
   switch (what) {
@@ -172,7 +170,7 @@ void add_visit_exchanges(StepNetwork& net, const StepInputs& in, const Fabric& f
                          int replicas, const Sharing& sharing, network::Collectives& collectives, bool messages) {
   const Plan& plan = *in.plan;
   const auto leaves_domain = [&](Among group) {
-    const Groups groups = groups_of_worker(grid, plan, group, 0, 0, replicas);
+    const Groups groups = groups_of_worker(grid, plan, group, 0, 0, 1);
     return groups.front().size() > 1 &&
            !std::all_of(groups.begin(), groups.end(), [&](const auto& g) { return collectives.one_domain(g); });
   };
@@ -198,7 +196,11 @@ void add_visit_exchanges(StepNetwork& net, const StepInputs& in, const Fabric& f
     const Among group = among(what, sharing);
     if (!outside[static_cast<size_t>(group)]) continue;
     Candidate c{what, {}, 1};
-    for (int s = 0; s < plan.pp; ++s)
+    for (int s = 0; s < plan.pp; ++s) {
+      const Groups stage = groups_of_worker(grid, plan, group, s, 0, 1);
+      const double all = s_per_byte(fabric, collectives.cost(operation_of(what, sharing), stage, kLargeExchange).load);
+      if (s == 0) c.s_per_byte = all;
+      c.uneven = c.uneven || all > c.s_per_byte * (1 + 1e-9);
       for (int r = 0; r < replicas; ++r) {
         const auto [count, first] = together(plan, group, r, replicas);
         c.together = count;
@@ -215,6 +217,7 @@ void add_visit_exchanges(StepNetwork& net, const StepInputs& in, const Fabric& f
         c.classes.push_back(static_cast<int>(loads.size()));
         loads.push_back(std::move(cost.load));
       }
+    }
     candidates.push_back(std::move(c));
   }
   for (const network::LoadClass& load : net.classes) {
@@ -224,10 +227,11 @@ void add_visit_exchanges(StepNetwork& net, const StepInputs& in, const Fabric& f
   }
   for (const auto& [queue, on] : queues) demands(on);
   for (const Candidate& c : candidates) {
-    const bool meets = std::any_of(c.classes.begin(), c.classes.end(), [&](int k) {
-      const auto& uses = loads[static_cast<size_t>(k)].uses;
-      return std::any_of(uses.begin(), uses.end(), [&](const auto& use) { return demand[use.link] > 1 + 1e-9; });
-    });
+    const bool meets =
+        c.uneven || std::any_of(c.classes.begin(), c.classes.end(), [&](int k) {
+          const auto& uses = loads[static_cast<size_t>(k)].uses;
+          return std::any_of(uses.begin(), uses.end(), [&](const auto& use) { return demand[use.link] > 1 + 1e-9; });
+        });
     if (!meets) continue;
     StepNetwork::InVisits& known = net.in_visits[c.what];
     known.together = c.together;
@@ -239,9 +243,8 @@ void add_visit_exchanges(StepNetwork& net, const StepInputs& in, const Fabric& f
         if (messages) net.parts.push_back(parts[static_cast<size_t>(k)]);
       }
       known.classes.push_back(it->second);
-      known.s_per_byte.push_back(s_per_byte(fabric, net.classes[static_cast<size_t>(it->second)]));
     }
-    net.shared[c.what] = known.s_per_byte.front();
+    net.shared[c.what] = c.s_per_byte;
   }
 }
 

@@ -23,6 +23,10 @@ enum class Among { tp, cp, ep, expert_tp, dp, outer, expert_dp, replicas, stage,
 Among among(Exchange what, const Sharing& sharing);
 network::Operation operation_of(Exchange what, const Sharing& sharing);
 
+// The groups of a stage that exchange when worker `replica` does: with one worker for all, those of all replicas.
+using Groups = std::vector<std::vector<network::Rank>>;
+Groups groups_of_worker(const RankGrid& grid, const Plan& plan, Among among, int stage, int replica, int replicas);
+
 // Adds classes of the exchanges inside visits that leave an NVLink domain and whose links cannot carry all that may be
 // sent over them at a time. `net` holds all other classes, on link ids of the fabric. `messages`: with what level 3
 // sends in their place.

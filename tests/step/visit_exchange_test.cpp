@@ -24,8 +24,7 @@ StepNetwork one_link(Exchange what, int stages) {
   StepNetwork net;
   net.links = {{"NIC", kLink}};
   net.classes = {{"other", {{0, 1}}, 0}, {"inside", {{0, 1}}, 0}};
-  net.in_visits[what] = {std::vector<int>(static_cast<size_t>(stages), 1),
-                         std::vector<double>(static_cast<size_t>(stages), 1 / kLink), 1};
+  net.in_visits[what] = {std::vector<int>(static_cast<size_t>(stages), 1), 1};
   net.shared = {{what, 1 / kLink}};
   return net;
 }
@@ -92,7 +91,7 @@ TEST_CASE("level 1 and 2 play exchanges inside visits alike") {
   net.gradient_exchange = {0};
   const double one_s = step_s(plan, net);
   // Two replicas in one group.
-  net.in_visits[Exchange::ep_all_to_all] = {{1, 1}, {1 / kLink, 1 / kLink}, 2};
+  net.in_visits[Exchange::ep_all_to_all] = {{1, 1}, 2};
   const auto engine = network::fluid_engine(net.links, net.classes);
   CHECK(simulate_step(plan, net, *engine, 2, 1, 0).time_s == Approx(one_s).epsilon(1e-12));
 }

@@ -132,6 +132,30 @@ int Router::distance(int from, int to) {
   return level == 0 ? -1 : 2 * (level - 1);
 }
 
+int Router::plane(int sw) {
+  if (tree_) return tree_->component(tree_->levels(), sw);
+  if (planes_.empty()) {
+    planes_.assign(fabric_.vertices.size(), -1);
+    std::vector<int> queue;
+    int count = 0;
+    for (size_t v = 0; v < planes_.size(); ++v) {
+      if (fabric_.vertices[v].kind != VertexKind::network_switch || planes_[v] >= 0) continue;
+      planes_[v] = count++;
+      queue.assign(1, static_cast<int>(v));
+      for (size_t i = 0; i < queue.size(); ++i) {
+        const auto at = static_cast<size_t>(queue[i]);
+        for (int a = arcs_.first[at]; a < arcs_.first[at + 1]; ++a) {
+          const int next = arcs_.arcs[static_cast<size_t>(a)].to;
+          if (planes_[static_cast<size_t>(next)] >= 0) continue;
+          planes_[static_cast<size_t>(next)] = planes_[v];
+          queue.push_back(next);
+        }
+      }
+    }
+  }
+  return planes_[static_cast<size_t>(sw)];
+}
+
 std::vector<int> Router::next_links(int at, int to) {
   std::vector<int> links;
   each_next(at, to, [&](const Arc& arc) { links.push_back(arc.link); });
@@ -208,8 +232,10 @@ std::vector<LinkShare> Router::route(int node_a, int nic_a, int node_b, int nic_
   if (node_a == node_b) return {};
   const int from = fabric_.nic_switch(node_a, nic_a), to = fabric_.nic_switch(node_b, nic_b);
   if (!fabric_.nic_alive(node_a, nic_a) || !fabric_.nic_alive(node_b, nic_b) || distance(from, to) < 0)
-    throw SimulationError(
-        fmt::format("there is no live path from node-{} NIC {} to node-{} NIC {}", node_a, nic_a, node_b, nic_b));
+    throw InputError(
+        {{fabric_.cluster_name, "/fabric",
+          fmt::format("there is no live path from node-{} NIC {} to node-{} NIC {}", node_a, nic_a, node_b, nic_b),
+          ""}});
   std::vector<LinkShare> links{{fabric_.nic_link_out(node_a, nic_a), 1}};
   if (policy == RoutingPolicy::adaptive) {
     spray(from, to, 1, links);

@@ -30,12 +30,15 @@ class Router {
     if (!tree_) search_from(to);
   }
 
+  // Number of the plane of a live switch: switches that live cables join, however far.
+  int plane(int sw);
+
   // Links next on a shortest path from `at` to `to`.
   std::vector<int> next_links(int at, int to);
 
   // Links between two NICs, first and last cable included, with the share of the bytes on each. Under ECMP one path,
   // picked by the hash of (seed, flow); under adaptive routing all equal-cost paths. Empty when node a == node b.
-  // Throws SimulationError naming the nodes when there is no live path.
+  // Throws InputError naming the nodes when there is no live path.
   std::vector<LinkShare> route(int node_a, int nic_a, int node_b, int nic_b);
 
   // Cables crossed by route().
@@ -87,6 +90,7 @@ class Router {
   std::optional<TreeLevels> tree_;
   std::map<int, Search> searches_;
   std::vector<int> ahead_, behind_;  // of search_between(): by vertex, all -1 between calls
+  std::vector<int> planes_;          // of plane(): by vertex, once asked for
   std::vector<double> arriving_;     // of spray(): by vertex, all 0 between calls
 };
 

@@ -14,8 +14,8 @@ std::string refusal(const Group&, Operation op) {
 }
 
 FlowPlan plan(const Group& g, Operation op) {
-  if (op == Operation::all_to_all && g.count() > 1 && g.even_size() > 1 && rails_apart(g.fabric, g.ranks.front().node))
-    return along_rails(g);  // as NCCL's messages go
+  const bool apart = op == Operation::all_to_all && g.count() > 1 && rails_apart(g.fabric, g.ranks.front().node);
+  if (apart && g.even_size() > 1) return along_rails(g);  // as NCCL's messages go
   Stage all;
   all.network = g.count() > 1 ? 1 : 0;
   all.nvlink = g.count() > 1 ? 0 : 1;
@@ -25,6 +25,10 @@ FlowPlan plan(const Group& g, Operation op) {
     for (const auto& domain : g.domains) smallest = std::min(smallest, domain.size());
     (g.count() > 1 ? all.network : all.nvlink) =
         static_cast<double>(g.count() > 1 ? g.ranks.size() - smallest : g.ranks.size() - 1);
+    if (apart) {  // one to each domain, with what mates sent along
+      all.network = g.count() - 1;
+      all.nvlink = static_cast<double>(g.largest()) - 1;
+    }
     Clique everyone{{}, 1.0 / g.n()};
     for (int r = 0; r < g.n(); ++r) everyone.members.push_back(r);
     all.cliques.push_back(std::move(everyone));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "network/algorithm.hpp"
+#include "network/link_loads.hpp"
 
 namespace tw::network {
 namespace {
@@ -24,6 +25,10 @@ FlowPlan plan(const Group& g, Operation op) {
   // Those inside a domain go at the same time.
   (g.count() > 1 ? everyone.network : everyone.nvlink) =
       static_cast<double>(g.count() > 1 ? g.ranks.size() - smallest : g.ranks.size() - 1);
+  if (g.count() > 1 && rails_apart(g.fabric, g.ranks.front().node)) {  // one to each domain, with what mates sent along
+    everyone.network = g.count() - 1;
+    everyone.nvlink = static_cast<double>(g.largest()) - 1;
+  }
   everyone.cliques.push_back(std::move(all));
   FlowPlan plan;
   plan.tuning = "p2p";

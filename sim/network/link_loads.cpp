@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include "core/error.hpp"
 
@@ -20,31 +19,12 @@ constexpr int kMostHashed = 512;
 
 }  // namespace
 
-bool rails_apart(const Fabric& f, int node) {
-  std::vector<int> wanted;
-  for (int k = 0; k < f.nics; ++k)
-    if (f.nic_alive(node, k)) wanted.push_back(f.nic_switch(node, k));
-  if (wanted.empty()) return false;
-  std::vector<int> queue{wanted.front()};
-  std::vector<char> seen(f.vertices.size(), 0);
-  seen[static_cast<size_t>(queue.front())] = 1;
-  const auto is_seen = [&](int v) { return seen[static_cast<size_t>(v)] != 0; };
-  for (size_t i = 0; i < queue.size() && !std::all_of(wanted.begin(), wanted.end(), is_seen); ++i)
-    for (const int id : f.cables_at[static_cast<size_t>(queue[i])]) {
-      const Cable& c = f.cables[static_cast<size_t>(id)];
-      const auto next = static_cast<size_t>(c.a == queue[i] ? c.b : c.a);
-      const FabricVertex& v = f.vertices[next];
-      if (c.failed || v.failed || v.kind != VertexKind::network_switch || seen[next] != 0) continue;
-      seen[next] = 1;
-      queue.push_back(static_cast<int>(next));
-    }
-  return !std::all_of(wanted.begin(), wanted.end(), is_seen);
-}
-
 void LinkLoads::no_path(int from, int to) const {
-  throw SimulationError(fmt::format("there is no live path from {} to {}",
-                                    fabric_.vertices[static_cast<size_t>(from)].name,
-                                    fabric_.vertices[static_cast<size_t>(to)].name));
+  throw InputError(
+      {{fabric_.cluster_name, "/fabric",
+        fmt::format("there is no live path from {} to {}", fabric_.vertices[static_cast<size_t>(from)].name,
+                    fabric_.vertices[static_cast<size_t>(to)].name),
+        ""}});
 }
 
 void LinkLoads::add(const Group& group, const FlowPlan& plan, const NvlinkCost& nvlink) {
@@ -85,26 +65,13 @@ void LinkLoads::add_flow(const Group& group, const Flow& flow, const NvlinkCost&
   }
   if (group.domain_of(flow.from) == group.domain_of(flow.to))
     return add_over_nvlink(group, flow.from, flow.to, flow.share, nvlink.flow);
-  const int via = flow.via < 0 ? flow.from : flow.via, out = apart_ ? on_rail_of(group, via, flow.to) : via;
+  const int via = flow.via < 0 ? flow.from : flow.via;
+  const auto [out, in] = apart_ ? ends_on_a_rail(group, via, flow.to) : std::pair{via, flow.to};
   if (out != flow.from) add_over_nvlink(group, flow.from, out, flow.share, nvlink.flow);
+  if (in != flow.to) add_over_nvlink(group, in, flow.to, flow.share, nvlink.flow);
   adapters_of(out);
-  adapters_of(flow.to);
-  add_between(group, out, flow.to, flow.share);
-}
-
-// `from`, or a member of its domain whose adapter can reach that of `to`.
-int LinkLoads::on_rail_of(const Group& group, int from, int to) {
-  const auto at = [&](int rank) {
-    const Group::Adapters own = group.adapters(rank);
-    return own.empty() ? -1 : fabric_.nic_switch(group.ranks[static_cast<size_t>(rank)].node, own[0]);
-  };
-  const auto reaches = [&](int rank) {
-    return at(rank) >= 0 && at(to) >= 0 && router_.distance(at(rank), at(to)) >= 0;
-  };
-  if (reaches(from)) return from;
-  const std::vector<int>& mates = group.domains[static_cast<size_t>(group.domain_of(from))];
-  const auto found = std::find_if(mates.begin(), mates.end(), reaches);
-  return found == mates.end() ? from : *found;
+  adapters_of(in);
+  add_between(group, out, in, flow.share);
 }
 
 void LinkLoads::add_over_nvlink(const Group& group, int a, int b, double share, double nvlink) {
@@ -124,21 +91,21 @@ void LinkLoads::add_over_nvlink(const Group& group, int a, int b, double share, 
 void LinkLoads::add_between(const Group& group, int a, int b, double share) {
   const int from = group.ranks[static_cast<size_t>(a)].node, to = group.ranks[static_cast<size_t>(b)].node;
   const Group::Adapters mine = group.adapters(a), theirs = group.adapters(b);
-  const size_t lanes = std::lcm(mine.size(), theirs.size());  // each adapter carries as much as its neighbours
-  const double part = share / static_cast<double>(lanes);
+  const std::vector<std::pair<int, int>> lanes = lanes_between(mine, from, theirs, to);
+  const double part = share / static_cast<double>(lanes.size());
   add_host(group.ranks[static_cast<size_t>(a)], true, share);
   add_host(group.ranks[static_cast<size_t>(b)], false, share);
-  for (size_t i = 0; i < lanes; ++i) {
-    add_to_nic(group.ranks[static_cast<size_t>(a)], mine[i], true, part);
-    add_to_nic(group.ranks[static_cast<size_t>(b)], theirs[i], false, part);
+  for (const auto& [out, in] : lanes) {
+    add_to_nic(group.ranks[static_cast<size_t>(a)], out, true, part);
+    add_to_nic(group.ranks[static_cast<size_t>(b)], in, false, part);
     if (router_.policy == RoutingPolicy::adaptive) {
-      add(fabric_.nic_link_out(from, mine[i]), part);
-      add(fabric_.nic_link_in(to, theirs[i]), part);
-      sprayed_[key_of(fabric_.nic_switch(from, mine[i]), fabric_.nic_switch(to, theirs[i]))] += part;
+      add(fabric_.nic_link_out(from, out), part);
+      add(fabric_.nic_link_in(to, in), part);
+      sprayed_[key_of(fabric_.nic_switch(from, out), fabric_.nic_switch(to, in))] += part;
     } else {
-      for (const LinkShare& l : router_.route(from, mine[i], to, theirs[i])) add(l.link, part * l.share);
+      for (const LinkShare& l : router_.route(from, out, to, in)) add(l.link, part * l.share);
     }
-    const int cables = router_.hops(from, mine[i], to, theirs[i]);
+    const int cables = router_.hops(from, out, to, in);
     longest_ = std::max(longest_, cables);
     hops_ += cables;
     ++messages_;
@@ -148,6 +115,7 @@ void LinkLoads::add_between(const Group& group, int a, int b, double share) {
 void LinkLoads::add_clique(const Group& group, const Clique& clique, double nvlink) {
   const auto& members = clique.members;
   const auto n = static_cast<double>(members.size());
+  if (apart_ && !on_one_rail(group, members)) return add_clique_apart(group, clique, nvlink);
   if (router_.policy == RoutingPolicy::ecmp && members.size() <= kMostHashed) {
     for (const int a : members)
       for (const int b : members)
@@ -166,7 +134,9 @@ void LinkLoads::add_clique(const Group& group, const Clique& clique, double nvli
   std::vector<double> in_domain(one ? 0 : static_cast<size_t>(group.count()), 0);
   if (!one)
     for (const int r : members) ++in_domain[static_cast<size_t>(group.domain_of(r))];
-  std::vector<Attached> attached;
+  // Where adapters of an accelerator lead to planes of their own, each sends to its like.
+  const size_t lanes = apart_ && !one ? group.adapters(members.front()).size() : 1;
+  std::vector<std::vector<Attached>> attached(std::max<size_t>(1, lanes));
   for (const int r : members) {
     const Rank& rank = group.ranks[static_cast<size_t>(r)];
     const int domain = group.domain_of(r);
@@ -186,14 +156,18 @@ void LinkLoads::add_clique(const Group& group, const Clique& clique, double nvli
     const Group::Adapters own = group.adapters(r);
     if (own.empty()) throw SimulationError(fmt::format("node-{} GPU {} has no live adapter", rank.node, rank.gpu));
     const double part = 1 / static_cast<double>(own.size());
-    for (const int k : own) {
+    for (size_t i = 0; i < own.size(); ++i) {
+      const int k = own[i];
       add(fabric_.nic_link_out(rank.node, k), far * clique.share * part);
       add(fabric_.nic_link_in(rank.node, k), far * clique.share * part);
       for (const bool out : {true, false}) add_to_nic(rank, k, out, far * clique.share * part);
-      attached.push_back({fabric_.nic_switch(rank.node, k), domain, part});
+      attached[i % attached.size()].push_back(
+          {fabric_.nic_switch(rank.node, k), domain, attached.size() > 1 ? 1 : part});
     }
   }
-  if (!one) exchange_at_leaves(attached, n, in_domain, clique.share);
+  if (one) return;
+  for (std::vector<Attached>& lane : attached)
+    exchange_at_leaves(lane, n, in_domain, clique.share / static_cast<double>(attached.size()));
 }
 
 void LinkLoads::exchange_at_leaves(std::vector<Attached>& attached, double ranks, const std::vector<double>& in_domain,

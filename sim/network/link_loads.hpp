@@ -2,6 +2,7 @@
 #pragma once
 
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "network/algorithm.hpp"
@@ -28,7 +29,7 @@ class LinkLoads {
         router_(router),
         narrowest_(narrowest && router.tree() != nullptr && router.policy == RoutingPolicy::adaptive) {
     load_.assign(static_cast<size_t>(fabric.link_count()), 0);
-    apart_ = rails_apart(fabric, 0);
+    apart_ = planes_apart();
   }
 
   void add(const Group& group, const FlowPlan& plan, const NvlinkCost& nvlink);
@@ -48,7 +49,16 @@ class LinkLoads {
     x += bytes;
   }
   void add_flow(const Group& group, const Flow& flow, const NvlinkCost& nvlink);
-  int on_rail_of(const Group& group, int from, int to);
+  // Rails and planes that do not meet (rails.cpp).
+  bool planes_apart();
+  int plane(int node, int nic) { return router_.plane(fabric_.nic_switch(node, nic)); }
+  bool meet(const Group& group, int a, int b);
+  std::pair<int, int> ends_on_a_rail(const Group& group, int from, int to);
+  std::vector<std::pair<int, int>> lanes_between(const Group::Adapters& mine, int from, const Group::Adapters& theirs,
+                                                 int to);
+  std::vector<int> planes_of(const Group& group, int rank);
+  bool on_one_rail(const Group& group, const std::vector<int>& members);
+  void add_clique_apart(const Group& group, const Clique& clique, double nvlink);
   void add_over_nvlink(const Group& group, int from, int to, double share, double nvlink);
   void add_host(const Rank& rank, bool out, double share) {
     if (fabric_.host_Bps > 0)

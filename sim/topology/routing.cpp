@@ -9,7 +9,8 @@
 
 namespace tw {
 
-Router::Router(const Fabric& fabric, uint64_t seed) : policy(fabric.routing), fabric_(fabric), seed_(seed) {
+Router::Router(const Fabric& fabric, uint64_t seed, SlowCables slow)
+    : policy(fabric.routing), fabric_(fabric), seed_(seed), heed_(slow == SlowCables::heeded) {
   // Switches only: a node does not forward. Live cables only: nothing is ever routed over a failed one.
   arcs_.first.assign(fabric.vertices.size() + 1, 0);
   for (size_t v = 0; v < fabric.vertices.size(); ++v) {
@@ -20,11 +21,14 @@ Router::Router(const Fabric& fabric, uint64_t seed) : policy(fabric.routing), fa
       const int to = c.a == static_cast<int>(v) ? c.b : c.a;
       const FabricVertex& next = fabric.vertices[static_cast<size_t>(to)];
       if (c.failed || next.failed || next.kind != VertexKind::network_switch) continue;
-      arcs_.arcs.push_back({to, fabric.link(id, static_cast<int>(v)), c.capacity_Bps});
+      const double built_for = c.built_for_Bps > 0 ? c.built_for_Bps * fabric.type.link_efficiency : c.capacity_Bps;
+      if (c.capacity_Bps < built_for && slow == SlowCables::avoided) continue;
+      changed_ |= c.capacity_Bps != built_for;
+      arcs_.arcs.push_back({to, fabric.link(id, static_cast<int>(v)), c.capacity_Bps, built_for});
     }
   }
   arcs_.first.back() = static_cast<int>(arcs_.arcs.size());
-  tree_ = TreeLevels::of(fabric, arcs_);
+  if (!changed_) tree_ = TreeLevels::of(fabric, arcs_);  // its shares are split switch by switch
 }
 
 const Router::Search& Router::search_from(int to) {
@@ -126,10 +130,46 @@ void Router::each_next(int at, int to, const F& take) {
   }
 }
 
+double Router::open_share(int at, int to) {
+  if (at == to) return 1;
+  auto& open = searches_[to].open;
+  if (const auto known = open.find(at); known != open.end()) return known->second;
+  double built_for = 0, left = 0;
+  each_next(at, to, [&](const Arc& arc) {
+    built_for += arc.built_for;
+    left += weight(arc, open_share(arc.to, to));
+  });
+  return open[at] = built_for > 0 ? left / built_for : 0;
+}
+
 int Router::distance(int from, int to) {
   if (!tree_ || tree_->tier(from) != 1 || tree_->tier(to) != 1) return search(to, from).at(from);
   const int level = tree_->meeting_level(from, to);
   return level == 0 ? -1 : 2 * (level - 1);
+}
+
+int Router::plane(int sw) {
+  if (tree_) return tree_->component(tree_->levels(), sw);
+  if (planes_.empty()) {
+    planes_.assign(fabric_.vertices.size(), -1);
+    std::vector<int> queue;
+    int count = 0;
+    for (size_t v = 0; v < planes_.size(); ++v) {
+      if (fabric_.vertices[v].kind != VertexKind::network_switch || planes_[v] >= 0) continue;
+      planes_[v] = count++;
+      queue.assign(1, static_cast<int>(v));
+      for (size_t i = 0; i < queue.size(); ++i) {
+        const auto at = static_cast<size_t>(queue[i]);
+        for (int a = arcs_.first[at]; a < arcs_.first[at + 1]; ++a) {
+          const int next = arcs_.arcs[static_cast<size_t>(a)].to;
+          if (planes_[static_cast<size_t>(next)] >= 0) continue;
+          planes_[static_cast<size_t>(next)] = planes_[v];
+          queue.push_back(next);
+        }
+      }
+    }
+  }
+  return planes_[static_cast<size_t>(sw)];
 }
 
 std::vector<int> Router::next_links(int at, int to) {
@@ -156,11 +196,11 @@ void Router::spread(int to, const std::vector<double>& entering, std::vector<dou
       double capacity = 0;
       const auto toward = [&](const Arc& arc) { return d[static_cast<size_t>(arc.to)] == static_cast<int>(k) - 1; };
       for (int a = arcs_.first[v]; a < arcs_.first[v + 1]; ++a)
-        if (toward(arcs_.arcs[static_cast<size_t>(a)])) capacity += arcs_.arcs[static_cast<size_t>(a)].capacity;
+        if (toward(arcs_.arcs[static_cast<size_t>(a)])) capacity += weight_of(arcs_.arcs[static_cast<size_t>(a)], to);
       for (int a = arcs_.first[v]; a < arcs_.first[v + 1]; ++a) {
         const Arc& arc = arcs_.arcs[static_cast<size_t>(a)];
         if (!toward(arc)) continue;
-        const double part = bytes[v] * arc.capacity / capacity;
+        const double part = bytes[v] * weight_of(arc, to) / capacity;
         loads[static_cast<size_t>(arc.link)] += part;
         bytes[static_cast<size_t>(arc.to)] += part;
       }
@@ -178,9 +218,9 @@ void Router::walk(int from, int to, double bytes, const F& take) {
     next.clear();
     for (const auto& arrived : level) {
       double capacity = 0;
-      each_next(arrived.first, to, [&](const Arc& arc) { capacity += arc.capacity; });
+      each_next(arrived.first, to, [&](const Arc& arc) { capacity += weight_of(arc, to); });
       each_next(arrived.first, to, [&](const Arc& arc) {
-        const double share = arrived.second * arc.capacity / capacity;
+        const double share = arrived.second * weight_of(arc, to) / capacity;
         take(arc.link, share);
         double& there = arriving_[static_cast<size_t>(arc.to)];
         if (there == 0) next.push_back(arc.to);
@@ -208,8 +248,10 @@ std::vector<LinkShare> Router::route(int node_a, int nic_a, int node_b, int nic_
   if (node_a == node_b) return {};
   const int from = fabric_.nic_switch(node_a, nic_a), to = fabric_.nic_switch(node_b, nic_b);
   if (!fabric_.nic_alive(node_a, nic_a) || !fabric_.nic_alive(node_b, nic_b) || distance(from, to) < 0)
-    throw SimulationError(
-        fmt::format("there is no live path from node-{} NIC {} to node-{} NIC {}", node_a, nic_a, node_b, nic_b));
+    throw InputError(
+        {{fabric_.cluster_name, "/fabric",
+          fmt::format("there is no live path from node-{} NIC {} to node-{} NIC {}", node_a, nic_a, node_b, nic_b),
+          ""}});
   std::vector<LinkShare> links{{fabric_.nic_link_out(node_a, nic_a), 1}};
   if (policy == RoutingPolicy::adaptive) {
     spray(from, to, 1, links);

@@ -130,10 +130,70 @@ void check_ports(const Carried& all, int used, int gpus) {
 
 }  // namespace
 
+TEST_CASE("two adapters of an accelerator on planes that do not meet: each sends to its like") {
+  Cluster c = rail_only();
+  c.node.gpus = 2;  // adapters 0 and 1 serve accelerator 0, 2 and 3 the other
+  const Fabric f = build_fabric(c);
+  CollectiveOptions o;
+  o.protocol = Protocol::simple;
+  for (const char* name : {"direct", "hierarchical", "pieces"}) {
+    o.algorithm = name;
+    const bool pieces = o.algorithm == "pieces";
+    const CollectiveCost exchange = Collectives(f, o).cost(pieces ? Operation::all_gather : Operation::all_to_all,
+                                                           ranks_of(f, place_packed(f, 4)), 1e9);
+    // Each of 8 sends 6 eighths to other nodes, by two adapters.
+    CHECK(moving_s(exchange) == Approx(0.375 * 1e9 / 25e9).epsilon(1e-9));
+    CHECK(exchange.bottleneck == "NIC");
+  }
+}
+
+TEST_CASE("nodes used unevenly where rails do not meet: every pair has a way, and bytes are conserved") {
+  const Fabric f = build_fabric(rail_only());
+  for (const RoutingPolicy policy : {RoutingPolicy::adaptive, RoutingPolicy::ecmp})
+    for (const int used : {5, 6, 7, 13, 14, 15})
+      for (const char* name : {"auto", "direct", "pieces"}) {
+        INFO(used << " ranks, " << name);
+        Fabric routed = f;
+        routed.routing = policy;
+        CollectiveOptions o;
+        o.protocol = Protocol::simple;
+        o.algorithm = name;
+        std::vector<Rank> ranks = ranks_of(f, place_packed(f, (used + 3) / 4));
+        ranks.resize(static_cast<size_t>(used));
+        const Operation op = o.algorithm == "pieces" ? Operation::all_gather : Operation::all_to_all;
+        const CollectiveCost cost = Collectives(routed, o).cost(op, ranks, 1e9);
+        double out = 0, in = 0, pairs = 0;
+        for (const LinkUse& use : cost.load.uses)
+          if (std::string(f.link_class(use.link)) == "NIC") (use.link % 2 == 0 ? out : in) += use.weight;
+        for (const Rank& a : ranks)
+          for (const Rank& b : ranks) pairs += a.node != b.node ? 1 : 0;
+        CHECK(out == Approx(pairs / used).epsilon(1e-9));
+        CHECK(in == Approx(pairs / used).epsilon(1e-9));
+        // Summed up for the nodes that are alike, or message by message.
+        const Group group(f, ranks);
+        if (op != Operation::all_to_all || group.even_size() > 0) continue;
+        FlowPlan single;
+        single.stages.emplace_back();
+        for (int a = 0; a < used; ++a)
+          for (int b = 0; b < used; ++b)
+            if (a != b) single.stages.front().flows.push_back({a, b, 1.0 / used});
+        Router router(routed);
+        LinkLoads loads(routed, router);
+        loads.add(group, single, {1, 1});
+        for (const LinkUse& use : loads.take().uses)
+          if (use.link < f.cable_links()) {
+            const auto same = std::find_if(cost.load.uses.begin(), cost.load.uses.end(),
+                                           [&](const LinkUse& u) { return u.link == use.link; });
+            REQUIRE(same != cost.load.uses.end());
+            CHECK(same->weight == Approx(use.weight).epsilon(1e-9));
+          }
+      }
+}
+
 TEST_CASE("rails that do not meet, at random: to another rail over NVLink first, and bytes are conserved") {
   SplitMix64 stream{21};
   const auto below = [&](int n) { return static_cast<int>(stream() % static_cast<uint64_t>(n)); };
-  int refused = 0, crossed = 0;
+  int refused = 0, crossed = 0, by_receiver = 0;
   for (int pass = 0; pass < 300; ++pass) {
     Cluster c = rail_only();
     const int gpus = 2 + below(7), nodes = 2 + below(5);
@@ -170,7 +230,17 @@ TEST_CASE("rails that do not meet, at random: to another rail over NVLink first,
       loads.add(members, plan, {1, 1});
       return carried_by(f, loads.take().uses);
     };
-    const bool way = a.gpu == b.gpu || has(a.node, b.gpu);  // of the sender's node: the receiver's may not forward
+    // Its own rail, else by a mate of the sender on the receiver's, else by one of the receiver on the sender's, else
+    // by one of each on a rail that both nodes have.
+    std::vector<int> in_common;
+    for (int k = 0; k < gpus; ++k)
+      if (has(a.node, k) && has(b.node, k)) in_common.push_back(k);
+    const bool way = !in_common.empty();
+    const int rail = a.gpu == b.gpu || has(a.node, b.gpu) ? b.gpu
+                     : has(b.node, a.gpu)                 ? a.gpu
+                     : way                                ? in_common[0]
+                                                          : -1;
+    const int changes = (rail != a.gpu ? 1 : 0) + (rail != b.gpu ? 1 : 0);
     INFO("from node " << a.node << " GPU " << a.gpu << " to node " << b.node << " GPU " << b.gpu);
     if (!way) {
       CHECK_THROWS_WITH(carried(), Catch::Contains("no live path"));
@@ -191,13 +261,13 @@ TEST_CASE("rails that do not meet, at random: to another rail over NVLink first,
       if (name.find(" nic ") == std::string::npos) nvlink += weight;
     CHECK(nic_out == Approx(1));
     CHECK(nic_in == Approx(1));
-    CHECK(rail_out == b.gpu);
-    CHECK(rail_in == b.gpu);
-    CHECK(nvlink == Approx(a.gpu == b.gpu ? 0 : 2));
-    if (a.gpu != b.gpu) {
-      ++crossed;
-    }
+    CHECK(rail_out == rail);
+    CHECK(rail_in == rail);
+    CHECK(nvlink == Approx(2 * changes));
+    if (changes > 0) ++crossed;
+    if (rail != b.gpu) ++by_receiver;
   }
+  CHECK(by_receiver >= 10);
   CHECK(refused >= 10);
   CHECK(crossed >= 50);
 }

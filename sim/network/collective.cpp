@@ -48,14 +48,6 @@ struct Collectives::Ways {
   double bound_per_byte = 0;
 };
 
-// Adaptive routing is taken to end where the narrowest link is least loaded: whether it has to heed a slow cable from
-// afar, and whether to use it at all, depends on what else is full.
-struct Collectives::Detour {
-  Router router;
-  LinkLoads loads;
-  Detour(const Fabric& fabric, uint64_t seed, SlowCables slow) : router(fabric, seed, slow), loads(fabric, router) {}
-};
-
 // Of groups that have few ranks together, as long as they are few in all.
 class Collectives::Memory {
  public:
@@ -139,70 +131,47 @@ const CollectiveAlgorithm& Collectives::named_algorithm(const std::vector<const 
                      suggest(options_.algorithm, algorithm_names(*options_.known))}});
 }
 
-// What it loads, and what that takes.
-void Collectives::load(Operation op, const std::vector<Group>& groups, const CollectiveAlgorithm& algorithm,
-                       LinkLoads& loads, Built& built) const {
+Collectives::Built Collectives::build(Operation op, const std::vector<Group>& groups,
+                                      const CollectiveAlgorithm& algorithm) {
+  Built built;
+  built.algorithm = &algorithm;
   bool single = false;
-  for (const Group& group : groups) {
-    const FlowPlan plan = algorithm.plan(group, op);
-    built.tuning = plan.tuning;
-    single = plan.single_messages;
-    double nvlink = 0, network = 0, passed_nvlink = 0, passed_network = 0, relays = 0;
-    for (const Stage& stage : plan.stages) {
-      nvlink += stage.nvlink;
-      network += stage.network;
-      if (!stage.relays) continue;
-      ++relays;
-      built.channels = group.channels() * options_.library->channels_per_adapter;
-      built.hops_nvlink = std::max(built.hops_nvlink, stage.nvlink);
-      built.hops_network = std::max(built.hops_network, stage.network);
-      if (stage.network > 0) passed_network += stage.network / group.domain_Bps();
-      passed_nvlink += stage.nvlink * nvlink_cost(op, group.n()).flow / fabric_.nvlink_Bps;
+  try {
+    for (const Group& group : groups) {
+      const FlowPlan plan = algorithm.plan(group, op);
+      built.tuning = plan.tuning;
+      single = plan.single_messages;
+      double nvlink = 0, network = 0, passed_nvlink = 0, passed_network = 0, relays = 0;
+      for (const Stage& stage : plan.stages) {
+        nvlink += stage.nvlink;
+        network += stage.network;
+        if (!stage.relays) continue;
+        ++relays;
+        built.channels = group.channels() * options_.library->channels_per_adapter;
+        built.hops_nvlink = std::max(built.hops_nvlink, stage.nvlink);
+        built.hops_network = std::max(built.hops_network, stage.network);
+        if (stage.network > 0) passed_network += stage.network / group.domain_Bps();
+        passed_nvlink += stage.nvlink * nvlink_cost(op, group.n()).flow / fabric_.nvlink_Bps;
+      }
+      built.relays = relays;
+      built.passed_network = std::max(built.passed_network, passed_network);
+      built.passed_nvlink = std::max(built.passed_nvlink, passed_nvlink);
+      built.nvlink = std::max(built.nvlink, nvlink);
+      built.network = std::max(built.network, network);
+      loads_->add(group, plan, nvlink_cost(op, group.n()));
     }
-    built.relays = relays;
-    built.passed_network = std::max(built.passed_network, passed_network);
-    built.passed_nvlink = std::max(built.passed_nvlink, passed_nvlink);
-    built.nvlink = std::max(built.nvlink, nvlink);
-    built.network = std::max(built.network, network);
-    loads.add(group, plan, nvlink_cost(op, group.n()));
+    LinkLoads::Taken taken = loads_->take();
+    built.uses = std::move(taken.uses);
+    built.hops = single ? taken.longest : taken.hops;
+  } catch (...) {
+    loads_ = std::make_unique<LinkLoads>(fabric_, router_, options_.narrowest_links);
+    throw;
   }
-  LinkLoads::Taken taken = loads.take();
-  built.uses = std::move(taken.uses);
-  built.hops = single ? taken.longest : taken.hops;
   for (const LinkUse& use : built.uses) {
     const double t = use.weight / fabric_.link_capacity_Bps(use.link);
     if (t > built.slowest * (1 + 1e-9)) built.narrow = use.link;  // of equal ones the first
     built.slowest = std::max(built.slowest, t);
   }
-}
-
-Collectives::Built Collectives::build(Operation op, const std::vector<Group>& groups,
-                                      const CollectiveAlgorithm& algorithm) {
-  Built built;
-  built.algorithm = &algorithm;
-  try {
-    load(op, groups, algorithm, *loads_, built);
-  } catch (...) {
-    loads_ = std::make_unique<LinkLoads>(fabric_, router_, options_.narrowest_links);
-    throw;
-  }
-  if (router_.changed() && router_.policy == RoutingPolicy::adaptive)
-    for (const SlowCables slow : {SlowCables::next, SlowCables::avoided}) {
-      const auto at = static_cast<size_t>(slow == SlowCables::avoided);
-      if (detours_.size() <= at) detours_.push_back(std::make_unique<Detour>(fabric_, options_.seed, slow));
-      Built other;
-      other.algorithm = &algorithm;
-      try {
-        load(op, groups, algorithm, detours_[at]->loads, other);
-      } catch (const InputError&) {  // there is no way around
-        detours_[at] = std::make_unique<Detour>(fabric_, options_.seed, slow);
-        continue;
-      } catch (...) {
-        detours_.clear();
-        throw;
-      }
-      if (other.slowest < built.slowest * (1 - 1e-9)) built = std::move(other);
-    }
   if (options_.algorithm == "auto" && options_.library->algorithms.count(built.tuning) == 0) {
     built.algorithm = nullptr;  // the library does not have it
     return built;

@@ -102,9 +102,6 @@ class Collectives {
 
  private:
   struct Built;
-  struct Detour;  // another way to route around slow cables
-  void load(Operation operation, const std::vector<Group>& groups, const CollectiveAlgorithm& algorithm,
-            LinkLoads& loads, Built& built) const;
   Built build(Operation operation, const std::vector<Group>& groups, const CollectiveAlgorithm& algorithm);
   void consider(Operation operation, double bytes, const Built& built, std::vector<Considered>& all) const;
   void assume(Operation operation, double bytes, const Built& built, const ProtocolTuning& protocol,
@@ -127,7 +124,6 @@ class Collectives {
   Router router_;
   DomainSpeeds speeds_;
   std::unique_ptr<LinkLoads> loads_;
-  std::vector<std::unique_ptr<Detour>> detours_;
   std::unique_ptr<Memory> known_;
 };
 

@@ -132,10 +132,8 @@ void apply_changes(FabricBuilder& b) {
     const std::vector<int> cables = cables_named(f, change.cable);
     if (cables.empty()) unknown(fmt::format("/fabric/cable_changes/{}/cable", i), change.cable);
     for (const int c : cables) {
-      Cable& cable = f.cables[static_cast<size_t>(c)];
-      if (cable.built_for_Bps == 0) cable.built_for_Bps = cable.line_Bps;
-      cable.line_Bps = change.bandwidth.value();
-      cable.capacity_Bps = change.bandwidth.value() * type.link_efficiency;
+      f.cables[static_cast<size_t>(c)].line_Bps = change.bandwidth.value();
+      f.cables[static_cast<size_t>(c)].capacity_Bps = change.bandwidth.value() * type.link_efficiency;
     }
   }
 }

@@ -30,8 +30,7 @@ struct Cable {
   double line_Bps = 0;      // one direction, line rate
   double capacity_Bps = 0;  // one direction, payload
   bool failed = false;
-  int nic = -1;              // adapter of node `a`, for cables of kind nic
-  double built_for_Bps = 0;  // line rate before it was changed; 0: it was not
+  int nic = -1;  // adapter of node `a`, for cables of kind nic
 };
 
 // Vertices 0 .. nodes-1 are the nodes. Link 2c is cable c from its end a to its end b, link 2c + 1 the way back; after

@@ -9,8 +9,7 @@
 
 namespace tw {
 
-Router::Router(const Fabric& fabric, uint64_t seed, SlowCables slow)
-    : policy(fabric.routing), fabric_(fabric), seed_(seed), heed_(slow == SlowCables::heeded) {
+Router::Router(const Fabric& fabric, uint64_t seed) : policy(fabric.routing), fabric_(fabric), seed_(seed) {
   // Switches only: a node does not forward. Live cables only: nothing is ever routed over a failed one.
   arcs_.first.assign(fabric.vertices.size() + 1, 0);
   for (size_t v = 0; v < fabric.vertices.size(); ++v) {
@@ -21,14 +20,11 @@ Router::Router(const Fabric& fabric, uint64_t seed, SlowCables slow)
       const int to = c.a == static_cast<int>(v) ? c.b : c.a;
       const FabricVertex& next = fabric.vertices[static_cast<size_t>(to)];
       if (c.failed || next.failed || next.kind != VertexKind::network_switch) continue;
-      const double built_for = c.built_for_Bps > 0 ? c.built_for_Bps * fabric.type.link_efficiency : c.capacity_Bps;
-      if (c.capacity_Bps < built_for && slow == SlowCables::avoided) continue;
-      changed_ |= c.capacity_Bps != built_for;
-      arcs_.arcs.push_back({to, fabric.link(id, static_cast<int>(v)), c.capacity_Bps, built_for});
+      arcs_.arcs.push_back({to, fabric.link(id, static_cast<int>(v)), c.capacity_Bps});
     }
   }
   arcs_.first.back() = static_cast<int>(arcs_.arcs.size());
-  if (!changed_) tree_ = TreeLevels::of(fabric, arcs_);  // its shares are split switch by switch
+  tree_ = TreeLevels::of(fabric, arcs_);
 }
 
 const Router::Search& Router::search_from(int to) {
@@ -130,18 +126,6 @@ void Router::each_next(int at, int to, const F& take) {
   }
 }
 
-double Router::open_share(int at, int to) {
-  if (at == to) return 1;
-  auto& open = searches_[to].open;
-  if (const auto known = open.find(at); known != open.end()) return known->second;
-  double built_for = 0, left = 0;
-  each_next(at, to, [&](const Arc& arc) {
-    built_for += arc.built_for;
-    left += weight(arc, open_share(arc.to, to));
-  });
-  return open[at] = built_for > 0 ? left / built_for : 0;
-}
-
 int Router::distance(int from, int to) {
   if (!tree_ || tree_->tier(from) != 1 || tree_->tier(to) != 1) return search(to, from).at(from);
   const int level = tree_->meeting_level(from, to);
@@ -196,11 +180,11 @@ void Router::spread(int to, const std::vector<double>& entering, std::vector<dou
       double capacity = 0;
       const auto toward = [&](const Arc& arc) { return d[static_cast<size_t>(arc.to)] == static_cast<int>(k) - 1; };
       for (int a = arcs_.first[v]; a < arcs_.first[v + 1]; ++a)
-        if (toward(arcs_.arcs[static_cast<size_t>(a)])) capacity += weight_of(arcs_.arcs[static_cast<size_t>(a)], to);
+        if (toward(arcs_.arcs[static_cast<size_t>(a)])) capacity += arcs_.arcs[static_cast<size_t>(a)].capacity;
       for (int a = arcs_.first[v]; a < arcs_.first[v + 1]; ++a) {
         const Arc& arc = arcs_.arcs[static_cast<size_t>(a)];
         if (!toward(arc)) continue;
-        const double part = bytes[v] * weight_of(arc, to) / capacity;
+        const double part = bytes[v] * arc.capacity / capacity;
         loads[static_cast<size_t>(arc.link)] += part;
         bytes[static_cast<size_t>(arc.to)] += part;
       }
@@ -218,9 +202,9 @@ void Router::walk(int from, int to, double bytes, const F& take) {
     next.clear();
     for (const auto& arrived : level) {
       double capacity = 0;
-      each_next(arrived.first, to, [&](const Arc& arc) { capacity += weight_of(arc, to); });
+      each_next(arrived.first, to, [&](const Arc& arc) { capacity += arc.capacity; });
       each_next(arrived.first, to, [&](const Arc& arc) {
-        const double share = arrived.second * weight_of(arc, to) / capacity;
+        const double share = arrived.second * arc.capacity / capacity;
         take(arc.link, share);
         double& there = arriving_[static_cast<size_t>(arc.to)];
         if (there == 0) next.push_back(arc.to);

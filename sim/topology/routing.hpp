@@ -2,7 +2,6 @@
 // over them by capacity) or by ECMP (a seeded hash picks one).
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -19,20 +18,9 @@ struct LinkShare {
   double share = 1;  // of the flow's bytes
 };
 
-// What adaptive routing does about cables that run at another speed than they were built for.
-enum class SlowCables {
-  heeded,   // what goes towards a slow one is less, as far ahead as it stands on shortest paths; a fast one draws no
-            // more
-  next,     // each switch heeds its own cables only
-  avoided,  // they are left out, as failed ones are
-};
-
 class Router {
  public:
-  explicit Router(const Fabric& fabric, uint64_t seed = 1, SlowCables slow = SlowCables::heeded);
-
-  // Are there cables between switches that run at another speed than they were built for?
-  bool changed() const { return changed_; }
+  explicit Router(const Fabric& fabric, uint64_t seed = 1);
 
   // Cables from switch to switch, -1 when there is no path over live links.
   int distance(int from_switch, int to_switch);
@@ -76,10 +64,9 @@ class Router {
   // Distances to one switch, as far as they were asked for: a whole search for each of n leaves of a fabric of n cables
   // would grow with the square.
   struct Search {
-    std::unordered_map<int, int> known;    // of single searches
-    std::vector<int> all;                  // by vertex, of the whole search; -1 = not reachable
-    int asked = 0;                         // searches for single switches
-    std::unordered_map<int, double> open;  // of open_share()
+    std::unordered_map<int, int> known;  // of single searches
+    std::vector<int> all;                // by vertex, of the whole search; -1 = not reachable
+    int asked = 0;                       // searches for single switches
     int at(int v) const {
       if (!all.empty()) return all[static_cast<size_t>(v)];
       const auto it = known.find(v);
@@ -97,16 +84,8 @@ class Router {
   // Calls `take` with each link on shortest paths and what it carries of `bytes`.
   template <class F>
   void walk(int from, int to, double bytes, const F& take);
-  // Part of what a switch was built to send towards `to` that slow cables on its shortest paths leave it: a cable lets
-  // through what it and the switch behind it can.
-  double open_share(int at, int to);
-  static double weight(const Arc& arc, double behind) { return std::min(arc.capacity, arc.built_for * behind); }
-  double weight_of(const Arc& arc, int to) {
-    return changed_ && heed_ ? weight(arc, open_share(arc.to, to)) : arc.capacity;
-  }
   const Fabric& fabric_;
   uint64_t seed_;
-  bool changed_ = false, heed_ = true;
   SwitchArcs arcs_;
   std::optional<TreeLevels> tree_;
   std::map<int, Search> searches_;

@@ -16,7 +16,6 @@ struct SwitchArcs {
   struct Arc {
     int to = 0, link = 0;
     double capacity = 0;
-    double built_for = 0;  // capacity of the cable when it is not slowed
   };
   std::vector<int> first;
   std::vector<Arc> arcs;

@@ -166,9 +166,10 @@ network::ClassParts parts_of(const network::CollectiveCost& cost, std::vector<st
   return {{cost.operation, std::move(groups), cost.algorithm, cost.protocol, share, 1}};
 }
 
-void add_visit_exchanges(StepNetwork& net, const StepInputs& in, const Fabric& fabric, const RankGrid& grid,
-                         int replicas, const Sharing& sharing, network::Collectives& collectives, bool messages) {
-  const Plan& plan = *in.plan;
+namespace {
+
+// [Among]: whether groups of the first stage reach beyond an NVLink domain, and meet others inside visits.
+std::vector<bool> reaching_out(const RankGrid& grid, const Plan& plan, const network::Collectives& collectives) {
   const auto leaves_domain = [&](Among group) {
     const Groups groups = groups_of_worker(grid, plan, group, 0, 0, 1);
     return groups.front().size() > 1 &&
@@ -182,6 +183,15 @@ void add_visit_exchanges(StepNetwork& net, const StepInputs& in, const Fabric& f
   // Blocks of experts that cut through replicas have no workers of their own.
   const int holders = plan.ep * plan.expert_tp(), ranks = plan.tp * plan.cp;
   if (holders % ranks != 0 && ranks % holders != 0) outside[static_cast<size_t>(Among::ep)] = false;
+  return outside;
+}
+
+}  // namespace
+
+void add_visit_exchanges(StepNetwork& net, const StepInputs& in, const Fabric& fabric, const RankGrid& grid,
+                         int replicas, const Sharing& sharing, network::Collectives& collectives, bool messages) {
+  const Plan& plan = *in.plan;
+  const std::vector<bool> outside = reaching_out(grid, plan, collectives);
   if (std::find(outside.begin(), outside.end(), true) == outside.end()) return;
 
   std::vector<network::LoadClass> loads;

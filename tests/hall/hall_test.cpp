@@ -7,19 +7,13 @@
 #include "core/error.hpp"
 #include "core/random.hpp"
 #include "hall/accounts.hpp"
+#include "jobs.hpp"
 
 namespace {
 
 using namespace tw;
 using namespace tw::hall;
-
-Job plain_job(const std::string& name, int nodes, double arrival_s, double work_s, double node_w) {
-  Job job;
-  job.name = job.kind = name;
-  job.nodes = nodes, job.arrival_s = arrival_s, job.work_s = work_s;
-  job.points = {{0, 1, node_w}};
-  return job;
-}
+using test::plain_job;
 
 hall::Cluster small_cluster(int nodes) {
   hall::Cluster c;

@@ -3,19 +3,13 @@
 
 #include "core/error.hpp"
 #include "hall/hall.hpp"
+#include "jobs.hpp"
 
 namespace {
 
 using namespace tw;
 using namespace tw::hall;
-
-Job queued(const std::string& name, int nodes, double arrival_s, double work_s, double node_w) {
-  Job job;
-  job.name = job.kind = name;
-  job.nodes = nodes, job.arrival_s = arrival_s, job.work_s = work_s;
-  job.points = {{0, 1, node_w}};
-  return job;
-}
+using test::plain_job;
 
 // A node without a job draws 100 W; there is nothing between nodes and feed.
 HallPlan queue_plan(int nodes, std::vector<Job> jobs) {
@@ -34,7 +28,7 @@ double start_of(const HallOutcome& out, size_t j) {
 }  // namespace
 
 TEST_CASE("boards that start up take no cap: a job starts when the others are below the budget with that") {
-  Job a = queued("a", 2, 0, 100, 1000);
+  Job a = plain_job("a", 2, 0, 100, 1000);
   a.points.push_back({500, 1.5, 600});
   a.start_up_s = 20, a.start_up_w = 1000;
   Job b = a;
@@ -58,9 +52,9 @@ TEST_CASE("boards that start up take no cap: a job starts when the others are be
 }
 
 TEST_CASE("backfill keeps whole units for the head where jobs share none") {
-  HallPlan plan =
-      queue_plan(12, {queued("s1", 1, 0, 100, 500), queued("s2", 1, 0, 150, 500), queued("big", 5, 10, 50, 500),
-                      queued("late", 1, 20, 100, 500), queued("short", 1, 21, 50, 500)});
+  HallPlan plan = queue_plan(
+      12, {plain_job("s1", 1, 0, 100, 500), plain_job("s2", 1, 0, 150, 500), plain_job("big", 5, 10, 50, 500),
+           plain_job("late", 1, 20, 100, 500), plain_job("short", 1, 21, 50, 500)});
   plan.clusters[0].unit = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2};
   plan.placing = Placing::units;
   const HallOutcome out = run_hall(plan, 1);
@@ -71,9 +65,9 @@ TEST_CASE("backfill keeps whole units for the head where jobs share none") {
 }
 
 TEST_CASE("backfill keeps power for a head of one cluster from jobs of another") {
-  HallPlan plan =
-      queue_plan(4, {queued("long", 3, 0, 1000, 1000), queued("wide", 4, 1, 10, 1000), queued("first", 1, 2, 40, 1000),
-                     queued("head", 4, 10, 100, 1000), queued("second", 1, 30, 40, 1000)});
+  HallPlan plan = queue_plan(
+      4, {plain_job("long", 3, 0, 1000, 1000), plain_job("wide", 4, 1, 10, 1000), plain_job("first", 1, 2, 40, 1000),
+          plain_job("head", 4, 10, 100, 1000), plain_job("second", 1, 30, 40, 1000)});
   plan.clusters.push_back(plan.clusters[0]);
   plan.clusters[1].name = "other";
   plan.jobs[3].cluster = 1;
@@ -91,8 +85,8 @@ TEST_CASE("backfill keeps power for a head of one cluster from jobs of another")
 }
 
 TEST_CASE("what passes the head is taken to run at its lowest cap, and pushes nobody down") {
-  Job run = queued("run", 2, 0, 100, 1000), head = queued("head", 4, 1, 100, 700),
-      small = queued("small", 2, 2, 90, 1000);
+  Job run = plain_job("run", 2, 0, 100, 1000), head = plain_job("head", 4, 1, 100, 700),
+      small = plain_job("small", 2, 2, 90, 1000);
   run.priority = head.priority = 5;
   head.points.push_back({500, 2, 400}), small.points.push_back({500, 2, 500});
   HallPlan plan = queue_plan(4, {run, head, small});
@@ -117,7 +111,7 @@ TEST_CASE("what passes the head is taken to run at its lowest cap, and pushes no
 }
 
 TEST_CASE("where it may only wait a job fits until its end under the weather and the maintenance to come") {
-  HallPlan plan = queue_plan(4, {queued("a", 2, 0, 60, 1000)});
+  HallPlan plan = queue_plan(4, {plain_job("a", 2, 0, 60, 1000)});
   plan.cooling.proportional = 0.2, plan.cooling.per_degree = 0.01, plan.cooling.above_c = 15;
   plan.outside_c = StepSeries(15);
   plan.outside_c.then(50, 35);  // 3.08 kW with a
@@ -127,7 +121,7 @@ TEST_CASE("where it may only wait a job fits until its end under the weather and
   HallOutcome out = run_hall(plan, 1);
   CHECK(start_of(out, 0) == Approx(90));
   CHECK(out.above_limit_s == 0);
-  plan = queue_plan(6, {queued("a", 2, 0, 100, 1000), queued("b", 2, 0, 100, 1000)});
+  plan = queue_plan(6, {plain_job("a", 2, 0, 100, 1000), plain_job("b", 2, 0, 100, 1000)});
   plan.maintenance = {{0, {0, 1}, 0, 50}};
   plan.limit_w = StepSeries(4100);  // 4.2 kW when they are back
   out = run_hall(plan, 1);
@@ -136,7 +130,7 @@ TEST_CASE("where it may only wait a job fits until its end under the weather and
 }
 
 TEST_CASE("a daily budget repeats for ever, and what never fits into it is refused") {
-  HallPlan plan = queue_plan(4, {queued("a", 2, 0, 160, 1000)});
+  HallPlan plan = queue_plan(4, {plain_job("a", 2, 0, 160, 1000)});
   plan.limit_w = StepSeries(1000);
   plan.limit_w.then(80, 3000);
   plan.limit_w.repeat(240);
@@ -158,7 +152,7 @@ TEST_CASE("a daily budget repeats for ever, and what never fits into it is refus
 }
 
 TEST_CASE("a budget is held against idle nodes of the same hour, while the hall is looked at") {
-  HallPlan plan = queue_plan(4, {queued("a", 2, 0, 100, 1000)});
+  HallPlan plan = queue_plan(4, {plain_job("a", 2, 0, 100, 1000)});
   plan.cooling.proportional = 0.2, plan.cooling.per_degree = 0.01, plan.cooling.above_c = 15;
   plan.outside_c = StepSeries(15);
   plan.limit_w = StepSeries(3000);
@@ -171,14 +165,14 @@ TEST_CASE("a budget is held against idle nodes of the same hour, while the hall 
   CHECK_THROWS_WITH(check_hall(plan),
                     Catch::Contains("falls to 500 W, below the 560 W that the hall takes with every"));
   plan.end_s = kNever, plan.jobs[0].arrival_s = 950, plan.jobs[0].work_s = 10;
-  plan.jobs.push_back(queued("b", 3, 955, 10, 1000));  // both cannot run at once
+  plan.jobs.push_back(plain_job("b", 3, 955, 10, 1000));  // both cannot run at once
   plan.limit_w.then(1050, 3000), plan.limit_w.then(2000, 500);
   plan.jobs[1].carbon_below = 1, plan.carbon_kg_per_j = StepSeries(2);
   CHECK_THROWS_AS(run_hall(plan, 1), DoesNotFit);  // b waits for cleaner energy until then
 }
 
 TEST_CASE("who waits for the feed to come back says so") {
-  HallPlan plan = queue_plan(4, {queued("a", 2, 0, 100, 500), queued("late", 2, 40, 10, 500)});
+  HallPlan plan = queue_plan(4, {plain_job("a", 2, 0, 100, 500), plain_job("late", 2, 40, 10, 500)});
   plan.outages = {{30, 60}};
   HallOutcome out = run_hall(plan, 1);
   CHECK(out.jobs[0].wait_by_s.at("outage") == Approx(30));

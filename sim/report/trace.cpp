@@ -75,20 +75,23 @@ std::string add_tasks(json& events, const std::vector<Span>& spans, const TraceD
                           {"pid", s.stage},
                           {"tid", track},
                           {"args", {{"name", kTaskTracks.at(static_cast<size_t>(stream))}}}});
+      const std::string name = !task.task.name.empty() ? std::string(task.task.name)
+                               : kernel                ? choice_name(task.task.activity)
+                                                       : kTaskTracks.at(static_cast<size_t>(stream));
       json args = {{"micro_batch", s.visit.micro_batch}, {"chunk", s.visit.chunk}};
+      if (kernel) args["activity"] = choice_name(task.task.activity);
       if (task.task.bytes > 0) args["payload_bytes"] = task.task.bytes;
       // What is still under way when the kernels are done ends with the visit.
       const double begin_s = s.begin_s + stretch * task.begin_s;
       const double end_s = std::min(s.end_s, s.begin_s + stretch * task.end_s);
-      events.push_back(
-          {{"name", kernel ? choice_name(task.task.activity) : kTaskTracks.at(static_cast<size_t>(stream))},
-           {"cat", kernel ? "kernel" : "exchange"},
-           {"ph", "X"},
-           {"ts", begin_s * 1e6},
-           {"dur", std::max(0.0, end_s - begin_s) * 1e6},
-           {"pid", s.stage},
-           {"tid", track},
-           {"args", args}});
+      events.push_back({{"name", name},
+                        {"cat", kernel ? "kernel" : "exchange"},
+                        {"ph", "X"},
+                        {"ts", begin_s * 1e6},
+                        {"dur", std::max(0.0, end_s - begin_s) * 1e6},
+                        {"pid", s.stage},
+                        {"tid", track},
+                        {"args", args}});
     }
   }
   return every ? "every visit" : "visits of the first micro-batch";

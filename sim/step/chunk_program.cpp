@@ -75,6 +75,7 @@ ChunkProgram::List ChunkProgram::timed(const std::vector<Operation>& operations,
   List list;
   for (const Operation& o : operations) {
     TimedOperation t;
+    t.task.name = o.name;
     t.task.activity = o.activity;
     t.exchange = o.exchange;
     t.weight = o.weight_gradient;

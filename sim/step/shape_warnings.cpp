@@ -20,7 +20,7 @@ std::vector<std::string> shape_warnings(const StepInputs& in) {
         fmt::format("{}: no measured matrix products: 70 % of the peak is assumed for all of them", a.name));
     return warnings;
   }
-  std::set<std::string> named;
+  std::set<std::string_view> named;
   const auto look = [&](const LayerOperations& operations) {
     for (const auto* list : {&operations.forward, &operations.backward})
       for (const Operation& o : *list)

@@ -84,7 +84,7 @@ std::vector<StepKernel> step_kernels(const StepInputs& in, const Slowdown& slowd
       if (o.kind == OperationKind::exchange) continue;
       auto at = std::find_if(kernels.begin(), kernels.end(),
                              [&](const StepKernel& k) { return k.name == o.name && k.backward == o.backward; });
-      if (at == kernels.end()) at = kernels.insert(at, {o.name, o.backward});
+      if (at == kernels.end()) at = kernels.insert(at, {std::string(o.name), o.backward});
       at->flops += times * o.flops, at->bytes += times * moved_bytes(o);
       at->time_s +=
           times * kernel_time_s(o, in.cluster->node.accelerator, *in.software, slow) / in.cluster->hosts.device_speed;

@@ -2,6 +2,7 @@
 // and for what it depends on. What overlaps follows from that; nothing here says how well anything hides.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "hardware/activity.hpp"
@@ -17,6 +18,7 @@ constexpr size_t kStreams = static_cast<size_t>(Stream::count_), kCopyStreams = 
 // One piece of work. `after` and `also_after` are tasks that have to be done before it begins, beside those of its own
 // stream; -1: none.
 struct Task {
+  std::string_view name;  // a literal; empty: what its stream carries
   Stream stream = Stream::compute;
   Activity activity = Activity::memory_bound;
   double length_s = 0;  // alone

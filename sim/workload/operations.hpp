@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hardware/activity.hpp"
@@ -38,7 +39,7 @@ enum class Exchange {
 
 // One operation of one rank. Times come later, from the accelerator profile.
 struct Operation {
-  std::string name;
+  std::string_view name;  // a literal
   OperationKind kind = OperationKind::memory;
   Activity activity = Activity::memory_bound;
   double m = 0, n = 0, k = 0;    // gemm: m x k by k x n

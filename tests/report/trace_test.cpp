@@ -39,7 +39,7 @@ TEST_CASE("a trace shows the exchanges inside visits with their bytes, watts to 
   spans[1] = {0, Span::Stream::device, 0.010, 0.030, {true, 0, 0}, "backward", 0, 1e13};
   report::TraceDetail detail;
   VisitTask kernel, exchange;
-  kernel.task.activity = Activity::gemm_fp8, kernel.end_s = 0.004;
+  kernel.task.name = "experts up", kernel.task.activity = Activity::gemm_fp8, kernel.end_s = 0.004;
   exchange.task.stream = Stream::tp, exchange.task.bytes = 3e6;
   exchange.begin_s = 0.004, exchange.end_s = 0.006;  // the kernels after it are done at 5 ms
   detail.visits.forward = {{{kernel, exchange}, 0.005}};
@@ -55,6 +55,10 @@ TEST_CASE("a trace shows the exchanges inside visits with their bytes, watts to 
     if (e["ph"] != "X") continue;
     const double end_us = e["ts"].get<double>() + e["dur"].get<double>();
     last_us = std::max(last_us, end_us);
+    if (e["cat"] == "kernel") {
+      CHECK(e["name"] == "experts up");
+      CHECK(e["args"]["activity"] == "gemm_fp8");
+    }
     if (e["cat"] != "exchange") continue;
     ++exchanges;
     payload += e["args"]["payload_bytes"].get<double>();

@@ -89,6 +89,12 @@ void Accelerator::describe(Description<Accelerator>& d) {
              "measured bandwidth of a large copy, read plus written; with transfer_from: by default in proportion");
   d.optional("norm_bandwidth", &Accelerator::norm_bandwidth,
              "measured bandwidth of a fused norm; with transfer_from: by default in proportion");
+  d.optional(
+      "multiprocessors", &Accelerator::multiprocessors,
+      "streaming multiprocessors: kernels that are bound by their instructions beside the memory follow these and "
+      "the clock; absent: they follow the memory alone",
+      at_least(1));
+  d.optional("clock", &Accelerator::clock, "highest clock of the multiprocessors", above(0));
   d.optional("launch_floor", &Accelerator::launch_floor, "shortest kernel, launched back to back");
   d.optional("graph_floor", &Accelerator::graph_floor, "shortest kernel inside a CUDA graph");
   d.optional("gemm", &Accelerator::gemm, "measured matrix products");

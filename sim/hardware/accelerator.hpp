@@ -83,6 +83,8 @@ struct Accelerator {
   Bandwidth host_bandwidth;    // payload over its PCIe link, one direction; 0: no limit
   Bandwidth copy_bandwidth;    // plateau of a large copy, read plus written
   Bandwidth norm_bandwidth;    // of fused norms
+  double multiprocessors = 0;  // 0: unknown, kernels follow the memory alone
+  Frequency clock;             // highest of the multiprocessors
   Time launch_floor;           // shortest kernel, launched back to back
   Time graph_floor;            // the same replayed in a CUDA graph
   std::vector<GemmPoint> gemm;

@@ -179,4 +179,13 @@ double memory_time_s(const Accelerator& a, double bytes, double efficiency) {
   return std::max(a.graph_floor.value(), bytes / (a.copy_bandwidth.value() * efficiency));
 }
 
+double instruction_stretch(const Accelerator& a, double share) {
+  // Of an H100, whose copies reach 3.025 TB/s. Kernels of which the share is told take so much less long on an H200,
+  // with as many multiprocessors at the same clock and 1.41 times the bandwidth (reference/gpu_lab_14).
+  constexpr double kBytesPerCycle = 3.025e12 / (132 * 1.98e9);
+  const double cycles = a.multiprocessors * a.clock.value();
+  if (share <= 0 || cycles <= 0) return 1;
+  return 1 + share * std::max(0.0, a.copy_bandwidth.value() / (kBytesPerCycle * cycles) - 1);
+}
+
 }  // namespace tw

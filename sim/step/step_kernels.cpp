@@ -35,7 +35,7 @@ double memory_kernels_s(const Operation& o, const Accelerator& a, const Software
                     o.bytes / (rated > 0 ? o.rate * a.peak_bf16.value() / rated : o.rate));
   const double share =
       o.norm ? a.norm_bandwidth.value() / a.copy_bandwidth.value() : software.kernels.memory_efficiency;
-  return o.launches * kRampS + memory_time_s(a, o.bytes, share);
+  return o.launches * kRampS + memory_time_s(a, o.bytes, share) * instruction_stretch(a, o.sm_share);
 }
 
 }  // namespace

@@ -86,20 +86,24 @@ double latent_up_channels(const Work& w) {
 // reference/gpu_lab_9/rotary_scaled.csv.
 // Around the positions of latent attention heads are taken apart and joined, and a key's positions copied for all of
 // them: eager kernels where a release has no kernel for it. Bytes an element of queries, keys and values at that rate,
-// beside what kernels take whatever their size: reference/gpu_lab_13/latent_rotary.csv.
+// beside what kernels take whatever their size and what the H200 spends on instructions:
+// reference/gpu_lab_13/latent_rotary.csv.
 void rotate(Builder& b, const Work& w, bool backward) {
   constexpr double kScaledBytes = 31, kScaledBackwardBytes = 33, kComplexBytes = 27.4, kComplexBackwardBytes = 28;
-  constexpr double kLatentBytes = 19.7, kLatentBackwardBytes = 20.4;
+  constexpr double kLatentBytes = 15.3, kLatentBackwardBytes = 16;
+  constexpr double kInstructions = 0.7, kBackwardInstructions = 0.67;  // reference/gpu_lab_14/rotary_scaled.csv
   const Sizes& s = w.s;
   if (!w.n.rotary) return;
   const char* name = backward ? "rotary gradient" : "rotary";
   const char* repeats = backward ? "sums over heads of keys and values" : "heads of keys and values";
   if (w.n.mla && !b.eager() && !w.software.kernels.fused_latent_rotary)
     return b.bare(name, (backward ? kLatentBackwardBytes : kLatentBytes) * s.tokens * (s.query + latent_up_channels(w)),
-                  backward ? 23 : 27);
+                  backward ? 23 : 27),
+           b.of_instructions(backward ? kBackwardInstructions : kInstructions);
   if (!b.eager() && w.n.rotary_scaled)
     return b.bare(name, (backward ? kScaledBackwardBytes : kScaledBytes) * s.tokens * (s.query + s.kv),
-                  backward ? 14 : 24);
+                  backward ? 14 : 24),
+           b.of_instructions(backward ? kBackwardInstructions : kInstructions);
   if (!b.eager()) return b.memory(name, 2 * kBf16 * s.tokens * (s.query + s.kv), 2);
   b.memory(name, (backward ? kComplexBackwardBytes : kComplexBytes) * s.tokens * (s.query + s.kv), 6);
   if (s.kv < s.query) b.memory(repeats, kBf16 * s.tokens * 2 * (s.kv + s.query), 2);

@@ -15,6 +15,11 @@ constexpr int kChooseKernels = 31;
 // products again.
 constexpr double kClampBytes = 8, kClampBackwardBytes = 15, kBiasBytes = 28, kBiasBackwardBytes = 40;
 
+// Shares of kernels' time that follow the multiprocessors (Builder::of_instructions): H100 against H200, which differ
+// in their memory alone (reference/gpu_lab_14). Fused SwiGLU, additions and casts follow the memory.
+constexpr double kGelu = 0.41, kGeluBackward = 0.13, kClamp = 0.57, kClampBackward = 0.64, kBias = 0.5,
+                 kBiasBackward = 0.44, kRows = 0.15;
+
 double halves(const Work& w) {
   return w.mlp_up();
 }
@@ -24,6 +29,7 @@ void activation_gradient(Builder& b, const Work& w, double rows, double inner) {
   const bool four_kernels = w.n.mlp == Mlp::swiglu && b.eager();
   b.memory("MLP activation gradient", kBf16 * rows * inner * (four_kernels ? 13 : 2 * halves(w) + 1),
            four_kernels ? 4 : 1);
+  if (w.n.mlp == Mlp::gelu) b.of_instructions(kGeluBackward);
 }
 
 // Dense products of `inner` channels on this rank, with their exchanges.
@@ -89,7 +95,7 @@ void expert_activation_gradient(Builder& b, const Work& w, const ExpertSizes& e)
   activation_gradient(b, w, e.routed.rows, e.inner);
   if (w.n.clamped) {
     b.bare("clamp gradient", kClampBackwardBytes * e.routed.rows * up, 9);
-    b.of_halves();
+    b.of_halves(), b.of_instructions(kClampBackward);
   }
   b.cast("cast expert up gradient", w.s.precision, e.routed.rows * up);
 }
@@ -105,11 +111,12 @@ void dispatch(Builder& b, const Work& w, const ExpertSizes& e, const char* name)
   if (w.p.ep > 1) b.exchange(name, Exchange::ep_all_to_all, kBf16 * e.routed.sent * e.width * w.t.expert_imbalance);
   if (w.p.expert_tp() > 1 && w.p.sequence_parallel)
     b.exchange("gather expert rows", Exchange::expert_tp_gather, kBf16 * e.routed.rows * e.width);
-  if (w.p.ep > 1) b.memory("sort rows by expert", kBf16 * e.routed.rows * e.width * 2, b.eager() ? 12 : 2);
+  if (w.p.ep > 1)
+    b.memory("sort rows by expert", kBf16 * e.routed.rows * e.width * 2, b.eager() ? 12 : 2), b.of_instructions(kRows);
 }
 
 void combine(Builder& b, const Work& w, const ExpertSizes& e, const char* name) {
-  if (w.p.ep > 1) b.memory("sort rows back", kBf16 * e.routed.rows * e.width * 2, 2);
+  if (w.p.ep > 1) b.memory("sort rows back", kBf16 * e.routed.rows * e.width * 2, 2), b.of_instructions(kRows);
   if (w.p.expert_tp() > 1)
     b.exchange("scatter expert rows", w.p.sequence_parallel ? Exchange::expert_tp_scatter : Exchange::expert_tp_reduce,
                kBf16 * e.routed.rows * e.width);
@@ -133,6 +140,7 @@ void activation_forward(Builder& b, const Work& w, double rows, double inner) {
   const bool two_kernels = w.n.mlp == Mlp::swiglu && b.eager();
   const char* name = w.n.mlp == Mlp::swiglu ? "SwiGLU" : w.n.mlp == Mlp::gelu ? "GELU" : "squared ReLU";
   b.memory(name, kBf16 * rows * inner * (two_kernels ? 5 : halves(w) + 1), two_kernels ? 2 : 1);
+  if (w.n.mlp == Mlp::gelu) b.of_instructions(kGelu);
 }
 
 void expert_activation(Builder& b, const Work& w) {
@@ -141,7 +149,7 @@ void expert_activation(Builder& b, const Work& w) {
   if (w.n.clamped) {
     // Two halves clamped and joined; an offset comes from the host, which waits until it is there.
     b.bare("clamp activation input", kClampBytes * e.routed.rows * halves(w) * e.inner, 3);
-    b.of_halves();
+    b.of_halves(), b.of_instructions(kClamp);
     b.wait_for_it();
   }
   activation_forward(b, w, e.routed.rows, e.inner);
@@ -174,7 +182,7 @@ void experts_forward(Builder& b, const Work& w) {
   b.stop_host();
   b.part(GraphPart::feed);
   if (w.n.expert_latent > 0) b.gemm("latent in", s.precision, s.shard, e.width, s.hidden);
-  b.memory("permutation", 2 * moved, b.eager() ? 1 : 2);
+  b.memory("permutation", 2 * moved, b.eager() ? 1 : 2), b.of_instructions(kRows);
   dispatch(b, w, e, "dispatch");
   pad(b, w, e, "pad expert rows");
   b.cast("cast expert input", s.precision, e.routed.rows * e.width);
@@ -182,7 +190,8 @@ void experts_forward(Builder& b, const Work& w) {
   if (w.targets() >= 3) lora_forward(b, "LoRA MLP up", w.t, s.tokens, s.hidden, halves(w) * e.inner);
   expert_activation(b, w);
   b.grouped("experts down", s.precision, e.routed.experts, e.each, e.width, e.inner);
-  if (loose_biases(w)) b.bare("experts' biases", kBiasBytes * e.routed.rows * e.width, bias_kernels(e, 2, 2));
+  if (loose_biases(w))
+    b.bare("experts' biases", kBiasBytes * e.routed.rows * e.width, bias_kernels(e, 2, 2)), b.of_instructions(kBias);
   if (w.targets() >= 4) lora_forward(b, "LoRA MLP down", w.t, s.tokens, e.inner, s.hidden);
   pad(b, w, e, "unpad expert rows");
   combine(b, w, e, "combine");
@@ -190,7 +199,7 @@ void experts_forward(Builder& b, const Work& w) {
     b.memory("scale by gates", 2 * moved), b.at_rate(w.software.kernels.scale_rows);
     b.memory("unpermutation", 3 * moved, 2), b.at_rate(w.software.kernels.scatter_add);
   } else {
-    b.memory("unpermutation", moved + kBf16 * s.shard * e.width, 2);
+    b.memory("unpermutation", moved + kBf16 * s.shard * e.width, 2), b.of_instructions(kRows);
   }
   if (w.n.expert_latent > 0) b.gemm("latent out", s.precision, s.shard, s.hidden, e.width);
   if (w.n.shared_ffn > 0) dense_forward(b, w, static_cast<double>(w.n.shared_ffn) / s.tp);
@@ -208,11 +217,12 @@ void experts_backward(Builder& b, const Work& w) {
   if (w.n.dropout > 0) b.memory("dropout 2 gradient", kBf16 * s.shard * s.hidden * 2.5);
   if (w.n.shared_ffn > 0) dense_backward(b, w, static_cast<double>(w.n.shared_ffn) / s.tp);
   if (w.n.expert_latent > 0) dense("latent out input gradient", "latent out weight gradient", s.hidden, e.width);
-  b.memory("unpermutation gradient", 2 * moved, b.eager() ? 1 : 3);
+  b.memory("unpermutation gradient", 2 * moved, b.eager() ? 1 : 3), b.of_instructions(kRows);
   if (b.eager()) b.memory("gates' gradient", 2 * 2 * moved, 3), b.at_rate(w.software.kernels.scale_rows);
   dispatch(b, w, e, "combine gradient");
   if (loose_biases(w))
-    b.bare("experts' biases' gradient", kBiasBackwardBytes * e.routed.rows * e.width, bias_kernels(e, 3, 7));
+    b.bare("experts' biases' gradient", kBiasBackwardBytes * e.routed.rows * e.width, bias_kernels(e, 3, 7)),
+        b.of_instructions(kBiasBackward);
   pad(b, w, e, "pad expert gradient");
   b.cast("cast expert gradient", s.precision, e.routed.rows * e.width);
   b.grouped("experts down input gradient", s.precision, e.routed.experts, e.each, e.inner, e.width);
@@ -226,7 +236,7 @@ void experts_backward(Builder& b, const Work& w) {
   if (w.targets() >= 3) lora_backward(b, "LoRA MLP up", w.t, s.tokens, s.hidden, up);
   pad(b, w, e, "unpad expert gradient");
   combine(b, w, e, "dispatch gradient");
-  b.memory("permutation gradient", (b.eager() ? 3 : 2) * moved, 2);
+  b.memory("permutation gradient", (b.eager() ? 3 : 2) * moved, 2), b.of_instructions(kRows);
   if (b.eager()) b.at_rate(w.software.kernels.scatter_add);
   if (w.n.expert_latent > 0) dense("latent in input gradient", "latent in weight gradient", e.width, s.hidden);
   b.part(GraphPart::router);

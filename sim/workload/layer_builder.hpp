@@ -101,6 +101,10 @@ class Builder {
   }
   // The last operation reads and writes parts of rows, at the rate of norms.
   void of_halves() { out_.back().norm = true; }
+  // The last memory operation is bound by its instructions for this share of its time on an H100 (multiprocessors.hpp).
+  void of_instructions(double share) {
+    if (!out_.empty() && out_.back().kind == OperationKind::memory) out_.back().sm_share = share;
+  }
   // The last memory operation goes at a rate of its own (Operation::rate).
   void at_rate(Bandwidth rate) { out_.back().rate = rate.value(); }
   // A norm. Eager kernels reach the measured bandwidth of norms only, backward less (reference/gpu_lab/memory_ops.csv).
@@ -110,13 +114,13 @@ class Builder {
       return backward_ ? bare(name, bytes / 6 * 118, 17) : bare(name, bytes / 4 * 57, 8);
     }
     memory(name, bytes, launches);
-    if (!eager()) return;
+    if (!eager()) return of_instructions(backward_ ? kNormBackward : kNorm);
     out_.back().norm = true;
     if (backward_) out_.back().bytes /= software_.kernels.norm_backward_speed;
   }
   // A norm's gradient and its sum with that of the residual branch: one kernel when fused.
   void norm_gradient(const char* name, double bf16_bytes) {
-    if (!software_.kernels.eager_elementwise) return memory(name, 4.5 * bf16_bytes, 2);
+    if (!software_.kernels.eager_elementwise) return memory(name, 4.5 * bf16_bytes, 2), of_instructions(kNormBackward);
     norm(name, 3 * bf16_bytes, 2);
     memory("residual gradient", 3 * bf16_bytes);
   }
@@ -181,6 +185,7 @@ class Builder {
   }
 
  private:
+  static constexpr double kNorm = 0.11, kNormBackward = 0.43;  // RMSNorm in one kernel, reference/gpu_lab_14
   void push(Operation o) {
     o.backward = backward_;
     o.part = part_;

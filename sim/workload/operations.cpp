@@ -142,6 +142,9 @@ LayerOperations embedding_operations(const Architecture& n, const Training& t, c
 
 namespace {
 
+// Shares that follow the multiprocessors, of one kernel (reference/gpu_lab_14).
+constexpr double kLoss = 0.43, kLossBackward = 0.08;
+
 // The last norm, the head and the loss, each way.
 void head_forward(Builder& f, const Work& w) {
   const Sizes& s = w.s;
@@ -152,12 +155,14 @@ void head_forward(Builder& f, const Work& w) {
   // The loss works on FP32 logits: cast, maximum, exponentials and sum, all over the vocabulary.
   // Megatron's cross entropy over a cut vocabulary was so many kernels before they were fused, most of them small.
   f.memory("loss", s.tokens * vocabulary * (kBf16 + 3 * kFp32), w.software.kernels.fused_attention ? 6 : 18);
+  f.of_instructions(kLoss);
 }
 
 void head_backward(Builder& b, const Work& w) {
   const Sizes& s = w.s;
   const double vocabulary = static_cast<double>(w.n.vocabulary) / s.tp;
   b.memory("loss gradient", s.tokens * vocabulary * (2 * kFp32 + kBf16), w.software.kernels.fused_attention ? 3 : 8);
+  b.of_instructions(kLossBackward);
   b.gemm("head input gradient", Precision::bf16, s.tokens, s.hidden, vocabulary);
   if (w.trained()) b.gemm("head weight gradient", Precision::bf16, vocabulary, s.hidden, s.tokens), b.of_weights();
   b.tp_scatter("scatter head input gradient", s, w.p.sequence_parallel);

@@ -54,8 +54,9 @@ struct Operation {
   int launches = 1;                  // kernels the host issues for it
   GraphPart part = GraphPart::feed;  // of the layer
   bool stops_host = false;           // the host waits for it
-  bool bare = false;  // memory: kernels of one module, issued one after the other (Software::Host::per_kernel)
-  bool norm = false;  // memory: runs at the bandwidth of norms, not of copies
+  bool bare = false;    // memory: kernels of one module, issued one after the other (Software::Host::per_kernel)
+  bool norm = false;    // memory: runs at the bandwidth of norms, not of copies
+  double sm_share = 0;  // memory: share of its time on an H100 that follows multiprocessors and clock, not the memory
   double rate =
       0;  // memory: bytes a second whatever the memory gives (Software::Kernels::rated_peak); 0: its bandwidth
 };

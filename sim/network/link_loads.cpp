@@ -16,6 +16,8 @@ uint64_t key_of(int a, int b) {
 
 // Beyond this number of ranks hashed messages of an all-to-all are not routed one by one.
 constexpr int kMostHashed = 512;
+// Beyond this number of pairs of switches adaptive routing is left at what each switch sees.
+constexpr size_t kMostDemands = 1'000'000;
 
 }  // namespace
 
@@ -247,6 +249,7 @@ void LinkLoads::spread_exchange(const std::vector<Attached>& attached, double sh
       e = std::max(0.0, e);
       hops_ += (router_.distance(from, to) + 2) * e / share;
       messages_ += e / share;
+      demand(from, to, e);
     }
     router_.spread(to, entering, load_);
     dense_ = true;
@@ -286,6 +289,11 @@ void LinkLoads::add_reductions() {
   reductions_.clear();
 }
 
+void LinkLoads::demand(int from, int to, double bytes) {
+  if (from == to || bytes <= 0 || router_.tree() != nullptr || router_.policy != RoutingPolicy::adaptive) return;
+  if (++demand_count_ <= kMostDemands) demands_[to].emplace_back(from, bytes);
+}
+
 // Flows from leaf to leaf: many at once through the levels of a tree, else one by one.
 void LinkLoads::add_sprayed() {
   const TreeLevels* tree = router_.tree();
@@ -298,6 +306,7 @@ void LinkLoads::add_sprayed() {
   for (const auto& [key, bytes] : pairs) {
     const int from = static_cast<int>(key >> 32U), to = static_cast<int>(key & 0xffffffffU);
     if (from != to && router_.distance(from, to) < 0) no_path(from, to);
+    demand(from, to, bytes);
     if (at_once)
       tree->add(traffic_, from, to, bytes);
     else
@@ -308,8 +317,22 @@ void LinkLoads::add_sprayed() {
   sprayed_.clear();
 }
 
+// Every switch has split by its next cables: where those beyond are not alike, less may go towards the narrow ones.
+void LinkLoads::balance() {
+  if (demand_count_ <= kMostDemands)
+    for (const LinkShare& change : balanced_split(fabric_, router_, demands_, load_)) {
+      double& now = load_[static_cast<size_t>(change.link)];
+      const double before = now;
+      add(change.link, change.share);
+      if (now < 1e-12 * before) now = 0;
+    }
+  demands_.clear();
+  demand_count_ = 0;
+}
+
 LinkLoads::Taken LinkLoads::take() {
   if (!sprayed_.empty()) add_sprayed();
+  if (!demands_.empty()) balance();
   if (!traffic_.leaving.empty() && narrowest_) {
     std::vector<std::pair<int, double>> loads;
     router_.tree()->push_narrowest(traffic_, loads);

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "network/adaptive_split.hpp"
 #include "network/algorithm.hpp"
 #include "network/engine.hpp"
 #include "topology/routing.hpp"
@@ -86,6 +87,8 @@ class LinkLoads {
   void spread_exchange(const std::vector<Attached>& attached, double share);
   void add_reductions();
   void add_sprayed();
+  void demand(int from, int to, double bytes);
+  void balance();
   [[noreturn]] void no_path(int from, int to) const;
 
   const Fabric& fabric_;
@@ -93,8 +96,10 @@ class LinkLoads {
   bool narrowest_, apart_ = false;
   std::vector<double> load_;
   std::vector<int> touched_;
-  bool dense_ = false;                               // links were loaded that are not in touched_
-  std::unordered_map<uint64_t, double> sprayed_;     // (leaf, leaf) -> bytes
+  bool dense_ = false;                            // links were loaded that are not in touched_
+  std::unordered_map<uint64_t, double> sprayed_;  // (leaf, leaf) -> bytes
+  SwitchDemands demands_;                         // of what was sprayed, where paths are uneven
+  size_t demand_count_ = 0;
   std::unordered_map<uint64_t, double> reductions_;  // (leaf, channel) -> share, of one stage up or down
   TreeLevels::Traffic traffic_;
   double hops_ = 0, messages_ = 0;

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/random.hpp"
 #include "network/adaptive_split.hpp"
 #include "network/algorithm.hpp"
 #include "network/engine.hpp"
@@ -24,10 +25,12 @@ bool rails_apart(const Fabric& fabric, int node);
 
 class LinkLoads {
  public:
-  // `narrowest`: of links that always carry in the same proportion (TreeLevels) take() names one.
-  LinkLoads(const Fabric& fabric, Router& router, bool narrowest = false)
+  // `narrowest`: of links that always carry in the same proportion (TreeLevels) take() names one. `seed`: of ECMP, as
+  // the router's.
+  LinkLoads(const Fabric& fabric, Router& router, bool narrowest = false, uint64_t seed = 1)
       : fabric_(fabric),
         router_(router),
+        seed_(seed),
         narrowest_(narrowest && router.tree() != nullptr && router.policy == RoutingPolicy::adaptive) {
     load_.assign(static_cast<size_t>(fabric.link_count()), 0);
     apart_ = planes_apart();
@@ -80,11 +83,16 @@ class LinkLoads {
     int leaf, domain;
     double ranks;
   };
+  // Flows of `bytes` that ECMP hashes; null: all is sprayed.
+  struct Hashing {
+    double bytes;
+    SplitMix64 stream;
+  };
   void exchange_at_leaves(std::vector<Attached>& attached, double ranks, const std::vector<double>& in_domain,
-                          double share);
+                          double share, Hashing* hashing);
   void push_exchange(const TreeLevels& tree, const std::vector<Attached>& attached, double ranks,
-                     const std::vector<double>& in_domain, double share);
-  void spread_exchange(const std::vector<Attached>& attached, double share);
+                     const std::vector<double>& in_domain, double share, Hashing* hashing);
+  void spread_exchange(const std::vector<Attached>& attached, double share, Hashing* hashing);
   void add_reductions();
   void add_sprayed();
   void demand(int from, int to, double bytes);
@@ -93,6 +101,7 @@ class LinkLoads {
 
   const Fabric& fabric_;
   Router& router_;
+  uint64_t seed_;
   bool narrowest_, apart_ = false;
   std::vector<double> load_;
   std::vector<int> touched_;

@@ -92,7 +92,7 @@ Collectives::Collectives(const Fabric& fabric, CollectiveOptions options)
       options_(options),
       router_(fabric, options.seed),
       speeds_(fabric.nvlink, *options.library),
-      loads_(std::make_unique<LinkLoads>(fabric, router_, options.narrowest_links)),
+      loads_(std::make_unique<LinkLoads>(fabric, router_, options.narrowest_links, options.seed)),
       known_(std::make_unique<Memory>()) {
   router_.queue_pairs = options.library->queue_pairs;
   if (options.library->choices.empty()) return;
@@ -164,7 +164,7 @@ Collectives::Built Collectives::build(Operation op, const std::vector<Group>& gr
     built.uses = std::move(taken.uses);
     built.hops = single ? taken.longest : taken.hops;
   } catch (...) {
-    loads_ = std::make_unique<LinkLoads>(fabric_, router_, options_.narrowest_links);
+    loads_ = std::make_unique<LinkLoads>(fabric_, router_, options_.narrowest_links, options_.seed);
     throw;
   }
   for (const LinkUse& use : built.uses) {

@@ -169,7 +169,10 @@ void Collectives::add_refusals(const std::vector<Group>& groups, Operation op, s
     for (const Group& g : groups)
       if (why.empty()) why = a.refusal(g, op);
     all.push_back({std::string(a.name), Protocol::automatic, 0, 0,
-                   why.empty() ? "it is not offered without being named" : why, ""});
+                   !why.empty()                   ? why
+                   : options_.algorithm == "auto" ? "it is not offered without being named"
+                                                  : options_.algorithm + " is named",
+                   ""});
   }
 }
 

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <optional>
 
 #include "core/error.hpp"
+#include "network/hashed_exchange.hpp"
 
 namespace tw::network {
 namespace {
@@ -14,8 +17,11 @@ uint64_t key_of(int a, int b) {
   return static_cast<uint64_t>(static_cast<uint32_t>(a)) << 32U | static_cast<uint32_t>(b);
 }
 
-// Beyond this number of ranks hashed messages of an all-to-all are not routed one by one.
+// Beyond this number of ranks hashed messages of an all-to-all are not routed one by one: how many take each link is
+// drawn.
 constexpr int kMostHashed = 512;
+// Beyond this number of pairs of switches adaptive routing is left at what each switch sees.
+constexpr size_t kMostDemands = 1'000'000;
 
 }  // namespace
 
@@ -166,12 +172,20 @@ void LinkLoads::add_clique(const Group& group, const Clique& clique, double nvli
     }
   }
   if (one) return;
+  std::optional<Hashing> hashing;
+  if (router_.policy == RoutingPolicy::ecmp) {
+    const Rank& first = group.ranks[static_cast<size_t>(members.front())];
+    const auto flows = static_cast<double>(group.adapters(members.front()).size()) * router_.queue_pairs;
+    hashing = {clique.share / flows,
+               random_stream(seed_, "ecmp exchange", key_of(first.node * fabric_.gpus + first.gpu, group.n()))};
+  }
   for (std::vector<Attached>& lane : attached)
-    exchange_at_leaves(lane, n, in_domain, clique.share / static_cast<double>(attached.size()));
+    exchange_at_leaves(lane, n, in_domain, clique.share / static_cast<double>(attached.size()),
+                       hashing ? &*hashing : nullptr);
 }
 
 void LinkLoads::exchange_at_leaves(std::vector<Attached>& attached, double ranks, const std::vector<double>& in_domain,
-                                   double share) {
+                                   double share, Hashing* hashing) {
   std::sort(attached.begin(), attached.end(), [](const Attached& a, const Attached& b) {
     return a.leaf != b.leaf ? a.leaf < b.leaf : a.domain < b.domain;
   });
@@ -184,15 +198,17 @@ void LinkLoads::exchange_at_leaves(std::vector<Attached>& attached, double ranks
   }
   attached.resize(kept);
   if (router_.tree() != nullptr)
-    push_exchange(*router_.tree(), attached, ranks, in_domain, share);
+    push_exchange(*router_.tree(), attached, ranks, in_domain, share, hashing);
   else
-    spread_exchange(attached, share);
+    spread_exchange(attached, share, hashing);
 }
 
 // What leaves a component: its ranks to all ranks outside, less the pairs that share a domain.
 void LinkLoads::push_exchange(const TreeLevels& tree, const std::vector<Attached>& attached, double ranks,
-                              const std::vector<double>& in_domain, double share) {
-  if (traffic_.leaving.empty()) traffic_ = tree.no_traffic();
+                              const std::vector<double>& in_domain, double share, Hashing* hashing) {
+  TreeLevels::Traffic hashed;
+  TreeLevels::Traffic& traffic = hashing != nullptr ? hashed : traffic_;
+  if (traffic.leaving.empty()) traffic = tree.no_traffic();
   std::vector<std::pair<std::pair<int, int>, double>> inside;  // ((component, domain), ranks)
   double total = 0, climbing = 0;  // bytes between domains; those that climb, once for each level
   for (const double there : in_domain) total += share * there * (ranks - there);
@@ -212,18 +228,24 @@ void LinkLoads::push_exchange(const TreeLevels& tree, const std::vector<Attached
       }
       const double bytes = std::max(0.0, share * (own * (ranks - own) - same_domain));
       climbing += bytes;
-      traffic_.leaving[static_cast<size_t>(c)] += bytes;
-      traffic_.entering[static_cast<size_t>(c)] += bytes;
+      traffic.leaving[static_cast<size_t>(c)] += bytes;
+      traffic.entering[static_cast<size_t>(c)] += bytes;
     }
   }
   for (const Attached& a : attached)
     if (tree.meeting_level(attached.front().leaf, a.leaf) == 0) no_path(attached.front().leaf, a.leaf);
   hops_ += 2 * (total + climbing) / share;
   messages_ += total / share;
+  if (hashing == nullptr) return;
+  for (std::vector<double>* bytes : {&hashed.leaving, &hashed.entering})
+    for (double& b : *bytes) b = std::round(b / hashing->bytes);
+  std::vector<LinkShare> carried;
+  hash_through_tree(fabric_, tree, hashed, hashing->stream, carried);
+  for (const LinkShare& l : carried) add(l.link, l.share * hashing->bytes);
 }
 
 // Any other fabric: destination by destination.
-void LinkLoads::spread_exchange(const std::vector<Attached>& attached, double share) {
+void LinkLoads::spread_exchange(const std::vector<Attached>& attached, double share, Hashing* hashing) {
   std::map<int, double> at_leaf;
   std::map<int, std::vector<Attached>> of_domain, of_leaf;
   for (const Attached& a : attached) {
@@ -247,9 +269,19 @@ void LinkLoads::spread_exchange(const std::vector<Attached>& attached, double sh
       e = std::max(0.0, e);
       hops_ += (router_.distance(from, to) + 2) * e / share;
       messages_ += e / share;
+      demand(from, to, e);
     }
-    router_.spread(to, entering, load_);
-    dense_ = true;
+    if (hashing != nullptr) {
+      std::map<int, double> flows;
+      for (const auto& [from, there] : at_leaf)
+        flows[from] = std::round(entering[static_cast<size_t>(from)] / hashing->bytes);
+      std::vector<LinkShare> carried;
+      hash_towards(fabric_, router_, to, flows, hashing->stream, carried);
+      for (const LinkShare& l : carried) add(l.link, l.share * hashing->bytes);
+    } else {
+      router_.spread(to, entering, load_);
+      dense_ = true;
+    }
     router_.forget();
   }
 }
@@ -286,6 +318,11 @@ void LinkLoads::add_reductions() {
   reductions_.clear();
 }
 
+void LinkLoads::demand(int from, int to, double bytes) {
+  if (from == to || bytes <= 0 || router_.tree() != nullptr || router_.policy != RoutingPolicy::adaptive) return;
+  if (++demand_count_ <= kMostDemands) demands_[to].emplace_back(from, bytes);
+}
+
 // Flows from leaf to leaf: many at once through the levels of a tree, else one by one.
 void LinkLoads::add_sprayed() {
   const TreeLevels* tree = router_.tree();
@@ -298,6 +335,7 @@ void LinkLoads::add_sprayed() {
   for (const auto& [key, bytes] : pairs) {
     const int from = static_cast<int>(key >> 32U), to = static_cast<int>(key & 0xffffffffU);
     if (from != to && router_.distance(from, to) < 0) no_path(from, to);
+    demand(from, to, bytes);
     if (at_once)
       tree->add(traffic_, from, to, bytes);
     else
@@ -308,8 +346,22 @@ void LinkLoads::add_sprayed() {
   sprayed_.clear();
 }
 
+// Every switch has split by its next cables: where those beyond are not alike, less may go towards the narrow ones.
+void LinkLoads::balance() {
+  if (demand_count_ <= kMostDemands)
+    for (const LinkShare& change : balanced_split(fabric_, router_, demands_, load_)) {
+      double& now = load_[static_cast<size_t>(change.link)];
+      const double before = now;
+      add(change.link, change.share);
+      if (now < 1e-12 * before) now = 0;
+    }
+  demands_.clear();
+  demand_count_ = 0;
+}
+
 LinkLoads::Taken LinkLoads::take() {
   if (!sprayed_.empty()) add_sprayed();
+  if (!demands_.empty()) balance();
   if (!traffic_.leaving.empty() && narrowest_) {
     std::vector<std::pair<int, double>> loads;
     router_.tree()->push_narrowest(traffic_, loads);

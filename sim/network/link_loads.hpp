@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/random.hpp"
+#include "network/adaptive_split.hpp"
 #include "network/algorithm.hpp"
 #include "network/engine.hpp"
 #include "topology/routing.hpp"
@@ -23,10 +25,12 @@ bool rails_apart(const Fabric& fabric, int node);
 
 class LinkLoads {
  public:
-  // `narrowest`: of links that always carry in the same proportion (TreeLevels) take() names one.
-  LinkLoads(const Fabric& fabric, Router& router, bool narrowest = false)
+  // `narrowest`: of links that always carry in the same proportion (TreeLevels) take() names one. `seed`: of ECMP, as
+  // the router's.
+  LinkLoads(const Fabric& fabric, Router& router, bool narrowest = false, uint64_t seed = 1)
       : fabric_(fabric),
         router_(router),
+        seed_(seed),
         narrowest_(narrowest && router.tree() != nullptr && router.policy == RoutingPolicy::adaptive) {
     load_.assign(static_cast<size_t>(fabric.link_count()), 0);
     apart_ = planes_apart();
@@ -79,22 +83,32 @@ class LinkLoads {
     int leaf, domain;
     double ranks;
   };
+  // Flows of `bytes` that ECMP hashes; null: all is sprayed.
+  struct Hashing {
+    double bytes;
+    SplitMix64 stream;
+  };
   void exchange_at_leaves(std::vector<Attached>& attached, double ranks, const std::vector<double>& in_domain,
-                          double share);
+                          double share, Hashing* hashing);
   void push_exchange(const TreeLevels& tree, const std::vector<Attached>& attached, double ranks,
-                     const std::vector<double>& in_domain, double share);
-  void spread_exchange(const std::vector<Attached>& attached, double share);
+                     const std::vector<double>& in_domain, double share, Hashing* hashing);
+  void spread_exchange(const std::vector<Attached>& attached, double share, Hashing* hashing);
   void add_reductions();
   void add_sprayed();
+  void demand(int from, int to, double bytes);
+  void balance();
   [[noreturn]] void no_path(int from, int to) const;
 
   const Fabric& fabric_;
   Router& router_;
+  uint64_t seed_;
   bool narrowest_, apart_ = false;
   std::vector<double> load_;
   std::vector<int> touched_;
-  bool dense_ = false;                               // links were loaded that are not in touched_
-  std::unordered_map<uint64_t, double> sprayed_;     // (leaf, leaf) -> bytes
+  bool dense_ = false;                            // links were loaded that are not in touched_
+  std::unordered_map<uint64_t, double> sprayed_;  // (leaf, leaf) -> bytes
+  SwitchDemands demands_;                         // of what was sprayed, where paths are uneven
+  size_t demand_count_ = 0;
   std::unordered_map<uint64_t, double> reductions_;  // (leaf, channel) -> share, of one stage up or down
   TreeLevels::Traffic traffic_;
   double hops_ = 0, messages_ = 0;

@@ -105,16 +105,30 @@ std::string choice_text(const CollectiveCost& cost) {
       fmt::format("choice for {}: the least of what the library takes each to need\n", bytes_text(cost.bytes));
   for (const network::Considered& k : all) {
     if (!k.refusal.empty()) {
-      out += fmt::format("  {:<14} {:<8} no: {}\n", k.algorithm, "", k.refusal);
+      out += fmt::format("  {:<18} {:<8} no: {}\n", k.algorithm, "", k.refusal);
       continue;
     }
     const bool measured = k.protocol == network::Protocol::automatic;
     std::string why = k.because.empty() ? "" : ", assumed: " + k.because;
     if (k.listed) why += ", named by the library's table";
     if (std::abs(k.assumed_s - k.time_s) > k.time_s * 1e-9) why = ", would take " + time_text(k.time_s) + why;
-    out += fmt::format("  {:<14} {:<8} {}{}\n", k.algorithm, measured ? "measured" : choice_name(k.protocol),
+    out += fmt::format("  {:<18} {:<8} {}{}\n", k.algorithm, measured ? "measured" : choice_name(k.protocol),
                        time_text(k.assumed_s), why);
   }
+  // A library chooses by a model of its own (NCCL: tuning.cc), which counts neither slots that fill on the way nor
+  // adapters shared; a way that it leaves too late makes a larger buffer faster.
+  const network::Considered *taken = nullptr, *fastest = nullptr;
+  for (const network::Considered& k : all) {
+    if (!k.refusal.empty()) continue;
+    if (taken == nullptr) taken = &k;
+    if (fastest == nullptr || k.time_s < fastest->time_s) fastest = &k;
+  }
+  if (taken != nullptr && fastest->time_s < taken->time_s * 0.99)
+    out += fmt::format(
+        "  the library takes {} {} for faster than it is: {} {} would take {} in place of {}; where it turns\n"
+        "  from one to the other a larger buffer may take less time\n",
+        taken->algorithm, choice_name(taken->protocol), fastest->algorithm, choice_name(fastest->protocol),
+        time_text(fastest->time_s), time_text(taken->time_s));
   return out;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
@@ -38,6 +39,16 @@ std::vector<std::pair<std::string, std::string>> adapter_pairs(const Fabric& f, 
   return pairs;
 }
 
+// An island is what NVLink joins inside a node; accelerators of a node may be several.
+std::string nvlink_line(const TopologySummary& s, const Fabric& f) {
+  const bool islands = f.nvlink.island > 0;
+  const int joined = islands ? std::min(f.nvlink.island, f.gpus) : f.gpus * f.nodes_per_domain;
+  if (joined < 2) return "  no NVLink: accelerators stand alone\n";
+  const int count = islands ? s.nodes * ((f.gpus + joined - 1) / joined) : s.nvlink_domains;
+  return fmt::format("  {} NVLink {}{} of {} accelerators, {} each way per accelerator\n", count_text(count),
+                     islands ? "island" : "domain", count == 1 ? "" : "s", joined, bytes_text(f.nvlink_Bps) + "/s");
+}
+
 }  // namespace
 
 std::string topology_table(const Cluster& cluster, const Fabric& f) {
@@ -45,9 +56,7 @@ std::string topology_table(const Cluster& cluster, const Fabric& f) {
   std::string out =
       fmt::format("{} ({})\n  {} nodes, {} accelerators ({} a node, {}), {} NICs a node\n", cluster.name, s.kind,
                   count_text(s.nodes), count_text(s.gpus), f.gpus, cluster.node.accelerator.name, f.nics);
-  out += fmt::format("  {} NVLink domain{} of {} accelerators, {} each way per accelerator\n",
-                     count_text(s.nvlink_domains), s.nvlink_domains == 1 ? "" : "s", f.gpus * f.nodes_per_domain,
-                     bytes_text(f.nvlink_Bps) + "/s");
+  out += nvlink_line(s, f);
   out += fmt::format("  {:<12} {:>7} {:>9} {:>9} {:>9}   {}\n", "switches", "count", "ports", "used", "free",
                      "bandwidth down : up");
   for (const LevelSummary& t : s.levels) {

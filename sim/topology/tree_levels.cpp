@@ -47,8 +47,7 @@ bool TreeLevels::build(const Fabric& fabric, const SwitchArcs& arcs) {
     connect(arcs, level);
     if (!share_out(arcs, level)) return false;
   }
-  find_narrowest(fabric);
-  return levels > 0;
+  return find_narrowest(fabric) && levels > 0;
 }
 
 void TreeLevels::connect(const SwitchArcs& arcs, int level) {
@@ -190,7 +189,9 @@ void TreeLevels::push(const Traffic& traffic, std::vector<double>& loads) const 
     loads[static_cast<size_t>(s.link)] += traffic.entering[static_cast<size_t>(s.component)] * s.share;
 }
 
-void TreeLevels::find_narrowest(const Fabric& fabric) {
+// False when some are fuller than others.
+bool TreeLevels::find_narrowest(const Fabric& fabric) {
+  bool even = true;
   const auto among = [&](const std::vector<Split>& splits) {
     std::vector<Split> narrowest(static_cast<size_t>(components_), {-1, 0, 0});
     std::vector<double> most(narrowest.size(), 0);
@@ -198,6 +199,7 @@ void TreeLevels::find_narrowest(const Fabric& fabric) {
       const double pressure = s.share / fabric.link_capacity_Bps(s.link);
       Split& known = narrowest[static_cast<size_t>(s.component)];
       double& tightest = most[static_cast<size_t>(s.component)];
+      even = even && (known.link < 0 || same(pressure, tightest));
       // Of equal ones the first, whatever the rounding.
       if (known.link >= 0 && (same(pressure, tightest) ? s.link > known.link : pressure < tightest)) continue;
       known = s;
@@ -206,6 +208,7 @@ void TreeLevels::find_narrowest(const Fabric& fabric) {
     return narrowest;
   };
   narrow_up_ = among(up_), narrow_down_ = among(down_);
+  return even;
 }
 
 void TreeLevels::push_narrowest(const Traffic& traffic, std::vector<std::pair<int, double>>& loads) const {

@@ -23,7 +23,8 @@ struct SwitchArcs {
 
 class TreeLevels {
  public:
-  // Nothing when the fabric is no tree of levels, or one in which spraying is uneven (a failed cable, a slow one).
+  // Nothing when the fabric is no tree of levels, or one in which spraying is uneven (a failed cable, a slow one): links
+  // that lead out of a component, or into it, are all as full.
   static std::optional<TreeLevels> of(const Fabric& fabric, const SwitchArcs& arcs);
 
   int levels() const { return static_cast<int>(component_.size()); }
@@ -55,7 +56,7 @@ class TreeLevels {
     int link = 0, component = 0;
     double share = 0;
   };
-  void find_narrowest(const Fabric& fabric);
+  bool find_narrowest(const Fabric& fabric);
   bool build(const Fabric& fabric, const SwitchArcs& arcs);
   void connect(const SwitchArcs& arcs, int level);
   bool share_out(const SwitchArcs& arcs, int level);

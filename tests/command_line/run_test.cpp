@@ -217,6 +217,15 @@ TEST_CASE("topology, collective and timeline answer") {
       run({"collective", kCluster, "--op", "all-reduce", "--size", "256 KiB", "--ranks", "64", "--explain"});
   CHECK(holds(why.out, "assumed: at most 20.4 GB/s"));
   CHECK(holds(why.out, "of its bandwidth at this size"));
+  CHECK(holds(why.out, "it is not offered without being named"));
+  const auto named = run({"collective", kCluster, "--op", "all-reduce", "--size", "1 MiB", "--ranks", "64", "--explain",
+                          "--algorithm", "ring"});
+  CHECK(holds(named.out, "tree                        no: ring is named"));
+  CHECK(!holds(named.out, "without being named"));
+  // A tree of LL that the library leaves too late.
+  const auto late_turn = run({"collective", "topologies/internlm-a100.json", "--op", "all-reduce", "--size", "128 KiB",
+                              "--ranks", "1024", "--explain"});
+  CHECK(holds(late_turn.out, "the library takes tree ll for faster than it is: tree ll128 would take"));
   const Folder folder;
   CHECK(run({"timeline", k8, "-o", folder / "t.json"}).code == 0);
   CHECK(json::parse(tw::read_file(folder / "t.json"))["traceEvents"].size() > 3);

@@ -12,6 +12,13 @@ TEST_CASE("topology: summary, routes and drawings") {
   CHECK(j["switches"][0]["ports_used"] == 960);  // 24 leaves, 24 NICs and 16 uplinks each
   CHECK(j["bisection_share"].get<double>() == 1.0);
   CHECK(j["diameter"] == 4);
+  const auto nvlink = [](const std::string& cluster, std::vector<std::string> set) {
+    set.insert(set.begin(), {"topology", cluster});
+    return run(set).out;
+  };
+  CHECK(holds(nvlink(kCluster, {}), "72 NVLink domains of 8 accelerators"));
+  CHECK(holds(nvlink(kCluster, {"--set", "/node/nvlink/island=2"}), "288 NVLink islands of 2 accelerators"));
+  CHECK(holds(nvlink("topologies/tpu-v4-pod.json", {}), "no NVLink"));
   const Run route = run({"topology", kCluster, "--route", "node-0 nic 2", "node-7 nic 2", "--json", "-"});
   const json steps = json::parse(route.out)[0]["steps"];
   CHECK(steps[0]["at"] == "leaf-0-A");

@@ -79,11 +79,10 @@ class LinkLoads {
     int leaf, domain;
     double ranks;
   };
-  void exchange_at_leaves(std::vector<Attached>& attached, double ranks, const std::vector<double>& in_domain,
-                          double share);
-  void push_exchange(const TreeLevels& tree, const std::vector<Attached>& attached, double ranks,
-                     const std::vector<double>& in_domain, double share);
+  void exchange_at_leaves(std::vector<Attached>& attached, double share);
+  void push_exchange(const std::vector<Attached>& attached, double share);
   void spread_exchange(const std::vector<Attached>& attached, double share);
+  bool odd(int leaf) const { return router_.levels() == nullptr || router_.levels()->is_odd(leaf); }
   void add_reductions();
   void add_sprayed();
   [[noreturn]] void no_path(int from, int to) const;

@@ -41,7 +41,7 @@ void check_exchange(const Fabric& f, const std::vector<Rank>& ranks, const std::
   CHECK(x.hops == Approx(y.hops).epsilon(1e-9));
 }
 
-Cluster torus(const std::vector<int>& dimensions, const std::vector<int>& twists = {}) {
+Cluster torus_of(const std::vector<int>& dimensions, const std::vector<int>& twists = {}) {
   Cluster c = reference_cluster();
   c.node.gpus = c.node.nics = 2;
   c.fabric.kind = "torus";
@@ -61,7 +61,7 @@ TEST_CASE("an all-to-all on a torus loads links as its single flows do") {
                                                                   {{4, 8}, {4}},
                                                                   {{2, 2, 4}, {1, 2}},
                                                                   {{9}, {}}}) {
-    Cluster c = torus(dimensions, twists);
+    Cluster c = torus_of(dimensions, twists);
     const Fabric whole = build_fabric(c);
     const int nodes = whole.node_count;
     check_exchange(whole, ranks_of(whole, place_packed(whole, nodes)), "all nodes");

@@ -226,7 +226,9 @@ Command run_command() {
        option("--runs", "N",
               "seeded repetitions; distributions are taken over them (default: as the scenario says, else 1)", &a->runs,
               between(1, 1e6)),
-       option("--level", "N", "1: one rank a class (default); 2: every node; 3: every message, up to 256 GPUs",
+       option("--level", "N",
+              "1: one rank a class (default); 2: every node; 3: every message, up to 256 GPUs: one for each round of a "
+              "ring, up to 64, and 64 pieces of what is passed on",
               &a->level, between(1, 3)),
        jobs("scenarios, or runs of one scenario, simulated", &a->jobs),
        output_file("--telemetry",

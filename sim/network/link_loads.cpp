@@ -180,12 +180,10 @@ void LinkLoads::add_clique(const Group& group, const Clique& clique, double nvli
                random_stream(seed_, "ecmp exchange", key_of(first.node * fabric_.gpus + first.gpu, group.n()))};
   }
   for (std::vector<Attached>& lane : attached)
-    exchange_at_leaves(lane, n, in_domain, clique.share / static_cast<double>(attached.size()),
-                       hashing ? &*hashing : nullptr);
+    exchange_at_leaves(lane, clique.share / static_cast<double>(attached.size()), hashing ? &*hashing : nullptr);
 }
 
-void LinkLoads::exchange_at_leaves(std::vector<Attached>& attached, double ranks, const std::vector<double>& in_domain,
-                                   double share, Hashing* hashing) {
+void LinkLoads::exchange_at_leaves(std::vector<Attached>& attached, double share, Hashing* hashing) {
   std::sort(attached.begin(), attached.end(), [](const Attached& a, const Attached& b) {
     return a.leaf != b.leaf ? a.leaf < b.leaf : a.domain < b.domain;
   });
@@ -197,18 +195,25 @@ void LinkLoads::exchange_at_leaves(std::vector<Attached>& attached, double ranks
       attached[kept++] = a;
   }
   attached.resize(kept);
-  if (router_.tree() != nullptr)
-    push_exchange(*router_.tree(), attached, ranks, in_domain, share, hashing);
-  else
-    spread_exchange(attached, share, hashing);
+  const auto first_odd =
+      std::stable_partition(attached.begin(), attached.end(), [&](const Attached& a) { return !odd(a.leaf); });
+  if (first_odd != attached.begin()) push_exchange({attached.begin(), first_odd}, share, hashing);
+  if (first_odd != attached.end()) spread_exchange(attached, share, hashing);
 }
 
-// What leaves a component: its ranks to all ranks outside, less the pairs that share a domain.
-void LinkLoads::push_exchange(const TreeLevels& tree, const std::vector<Attached>& attached, double ranks,
-                              const std::vector<double>& in_domain, double share, Hashing* hashing) {
+// Through a tree. What leaves a component: its ranks to all ranks outside, less the pairs that share a domain.
+void LinkLoads::push_exchange(const std::vector<Attached>& attached, double share, Hashing* hashing) {
+  const TreeLevels& tree = *router_.levels();
   TreeLevels::Traffic hashed;
   TreeLevels::Traffic& traffic = hashing != nullptr ? hashed : traffic_;
   if (traffic.leaving.empty()) traffic = tree.no_traffic();
+  double ranks = 0;
+  std::vector<double> in_domain;
+  for (const Attached& a : attached) {
+    ranks += a.ranks;
+    if (in_domain.size() <= static_cast<size_t>(a.domain)) in_domain.resize(static_cast<size_t>(a.domain) + 1, 0);
+    in_domain[static_cast<size_t>(a.domain)] += a.ranks;
+  }
   std::vector<std::pair<std::pair<int, int>, double>> inside;  // ((component, domain), ranks)
   double total = 0, climbing = 0;  // bytes between domains; those that climb, once for each level
   for (const double there : in_domain) total += share * there * (ranks - there);
@@ -244,46 +249,68 @@ void LinkLoads::push_exchange(const TreeLevels& tree, const std::vector<Attached
   for (const LinkShare& l : carried) add(l.link, l.share * hashing->bytes);
 }
 
-// Any other fabric: destination by destination.
+// Any other fabric, and what odd leaves of a tree send or get: destination by destination.
 void LinkLoads::spread_exchange(const std::vector<Attached>& attached, double share, Hashing* hashing) {
-  std::map<int, double> at_leaf;
+  std::vector<double> ranks(fabric_.vertices.size(), 0), stays = ranks, loads(load_.size(), 0);
   std::map<int, std::vector<Attached>> of_domain, of_leaf;
   for (const Attached& a : attached) {
-    at_leaf[a.leaf] += a.ranks;
+    ranks[static_cast<size_t>(a.leaf)] += a.ranks;
     of_domain[a.domain].push_back(a);
     of_leaf[a.leaf].push_back(a);
   }
-  std::vector<double> entering(fabric_.vertices.size(), 0);
-  for (const auto& [to, here] : at_leaf) {
-    router_.search_whole(to);
-    std::fill(entering.begin(), entering.end(), 0);
-    for (const auto& [from, there] : at_leaf) {
-      if (from != to && router_.distance(from, to) < 0) no_path(from, to);
-      entering[static_cast<size_t>(from)] = there * here * share;
+  std::vector<int> leaves, odd_leaves;
+  for (const auto& [leaf, here] : of_leaf) {
+    leaves.push_back(leaf);
+    if (odd(leaf)) odd_leaves.push_back(leaf);
+  }
+  // Of destinations that are alike the first stands for all.
+  // Where hashes or a balance of all pairs tell them apart, each stands for itself.
+  const bool each = hashing != nullptr || (router_.policy == RoutingPolicy::adaptive &&
+                                           static_cast<double>(leaves.size() * leaves.size()) <= kMostDemands);
+  const bool apart =
+      !each && std::all_of(of_domain.begin(), of_domain.end(), [](const auto& d) { return d.second.size() == 1; });
+  const std::vector<int> alike = apart ? router_.alike(ranks) : std::vector<int>{};
+  std::unordered_map<int, double> times;
+  for (const int to : leaves) ++times[apart ? alike[static_cast<size_t>(to)] : to];
+  std::vector<std::pair<int, double>> entering;
+  for (const int to : leaves) {
+    const auto stands_for = times.find(to);
+    const std::vector<int>& sources = odd(to) ? leaves : odd_leaves;
+    if (stands_for == times.end() || sources.empty()) continue;
+    const auto in_domains = [&](const auto& take) {
+      for (const Attached& a : of_leaf[to])
+        for (const Attached& other : of_domain[a.domain])
+          take(stays[static_cast<size_t>(other.leaf)], a.ranks * other.ranks);
+    };
+    in_domains([](double& bytes, double pairs) { bytes += pairs; });
+    router_.search_many(sources, to);
+    entering.clear();
+    for (const int from : sources) {
+      const double pairs =
+          ranks[static_cast<size_t>(from)] * ranks[static_cast<size_t>(to)] - stays[static_cast<size_t>(from)];
+      const int distance = router_.distance(from, to);
+      if (distance < 0) no_path(from, to);
+      if (!(pairs > 0)) continue;
+      if (distance > 0) entering.emplace_back(from, pairs * share);
+      hops_ += stands_for->second * pairs * (distance + 2);
+      messages_ += stands_for->second * pairs;
     }
-    for (const Attached& a : of_leaf[to])  // what stays inside a domain does not enter the fabric
-      for (const Attached& other : of_domain[a.domain])
-        entering[static_cast<size_t>(other.leaf)] -= a.ranks * other.ranks * share;
-    for (const auto& [from, there] : at_leaf) {
-      double& e = entering[static_cast<size_t>(from)];
-      e = std::max(0.0, e);
-      hops_ += (router_.distance(from, to) + 2) * e / share;
-      messages_ += e / share;
-      demand(from, to, e);
-    }
-    if (hashing != nullptr) {
+    in_domains([](double& bytes, double) { bytes = 0; });
+    if (hashing == nullptr) {
+      router_.spread(to, entering, loads);
+    } else {
       std::map<int, double> flows;
-      for (const auto& [from, there] : at_leaf)
-        flows[from] = std::round(entering[static_cast<size_t>(from)] / hashing->bytes);
+      for (const auto& [from, bytes] : entering) flows[from] = std::round(bytes / hashing->bytes);
       std::vector<LinkShare> carried;
       hash_towards(fabric_, router_, to, flows, hashing->stream, carried);
-      for (const LinkShare& l : carried) add(l.link, l.share * hashing->bytes);
-    } else {
-      router_.spread(to, entering, load_);
-      dense_ = true;
+      for (const LinkShare& l : carried) loads[static_cast<size_t>(l.link)] += l.share * hashing->bytes;
     }
+    for (const auto& [from, bytes] : entering) demand(from, to, bytes);
     router_.forget();
   }
+  if (apart) router_.sum_alike(alike, loads);
+  for (size_t l = 0; l < loads.size(); ++l) load_[l] += loads[l];
+  dense_ = true;
 }
 
 // Each leaf sums what its adapters send and passes one stream for each channel up to a root, spread over its links.
@@ -325,7 +352,7 @@ void LinkLoads::demand(int from, int to, double bytes) {
 
 // Flows from leaf to leaf: many at once through the levels of a tree, else one by one.
 void LinkLoads::add_sprayed() {
-  const TreeLevels* tree = router_.tree();
+  const TreeLevels* tree = router_.levels();
   std::vector<std::pair<uint64_t, double>> pairs(sprayed_.begin(), sprayed_.end());
   std::sort(pairs.begin(), pairs.end());  // sums must not depend on the order of a hash table
   // A pair of leaves has a few thousand links between it at most.
@@ -335,8 +362,9 @@ void LinkLoads::add_sprayed() {
   for (const auto& [key, bytes] : pairs) {
     const int from = static_cast<int>(key >> 32U), to = static_cast<int>(key & 0xffffffffU);
     if (from != to && router_.distance(from, to) < 0) no_path(from, to);
-    demand(from, to, bytes);
-    if (at_once)
+    const bool even = tree != nullptr && tree->even(from, to);
+    if (!even) demand(from, to, bytes);
+    if (at_once && even)
       tree->add(traffic_, from, to, bytes);
     else
       router_.spray(from, to, bytes, carried);
@@ -367,7 +395,7 @@ LinkLoads::Taken LinkLoads::take() {
     router_.tree()->push_narrowest(traffic_, loads);
     for (const auto& [link, bytes] : loads) add(link, bytes);
   } else if (!traffic_.leaving.empty()) {
-    router_.tree()->push(traffic_, load_);
+    router_.levels()->push(traffic_, load_);
     dense_ = true;
   }
   Taken taken;

@@ -88,11 +88,10 @@ class LinkLoads {
     double bytes;
     SplitMix64 stream;
   };
-  void exchange_at_leaves(std::vector<Attached>& attached, double ranks, const std::vector<double>& in_domain,
-                          double share, Hashing* hashing);
-  void push_exchange(const TreeLevels& tree, const std::vector<Attached>& attached, double ranks,
-                     const std::vector<double>& in_domain, double share, Hashing* hashing);
+  void exchange_at_leaves(std::vector<Attached>& attached, double share, Hashing* hashing);
+  void push_exchange(const std::vector<Attached>& attached, double share, Hashing* hashing);
   void spread_exchange(const std::vector<Attached>& attached, double share, Hashing* hashing);
+  bool odd(int leaf) const { return router_.levels() == nullptr || router_.levels()->is_odd(leaf); }
   void add_reductions();
   void add_sprayed();
   void demand(int from, int to, double bytes);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 #include <map>
 
@@ -35,7 +36,7 @@ struct Played {
 class Programmer {
  public:
   Programmer(const Fabric& fabric, const Group& group, const ProtocolTuning& tuning, int parallel,
-             const NvlinkCost& nvlink, const std::vector<double>& late_s)
+             const NvlinkCost& nvlink, const std::vector<double>& late_s, int most_rounds)
       : fabric_(fabric),
         group_(group),
         late_s_(late_s),
@@ -43,7 +44,8 @@ class Programmer {
         parallel_(static_cast<size_t>(parallel)),
         nvlink_(nvlink),
         router_(fabric),
-        loads_(fabric, router_) {
+        loads_(fabric, router_),
+        most_rounds_(most_rounds) {
     program.begin_s = tuning.base.value();
   }
 
@@ -52,7 +54,9 @@ class Programmer {
     played.relays = stage.relays;
     // Members of a clique send to the others in turn, not in rounds.
     const bool in_rounds = !stage.relays && !stage.flows.empty();
-    played.rounds = in_rounds ? std::max(1, static_cast<int>(stage.nvlink + stage.network)) : 1;
+    const int rounds = in_rounds ? std::max(1, static_cast<int>(stage.nvlink + stage.network)) : 1;
+    played.rounds = std::min(rounds, most_rounds_);
+    together_ = static_cast<double>(rounds) / played.rounds;
     std::map<int, std::vector<Flow>> streams;
     for (const Flow& f : stage.flows) {
       if (f.from == kReduction || f.to == kReduction)
@@ -135,8 +139,9 @@ class Programmer {
 
   int class_of(const std::vector<Flow>& flows) {
     const Flow& f = flows.front();
-    const auto [it, fresh] =
-        classes_.try_emplace({f.from, f.to, f.via, flows.size() > 1 ? f.channel : -1}, program.classes.size());
+    const auto [it, fresh] = classes_.try_emplace(
+        {f.from, f.to, f.via, flows.size() > 1 ? f.channel : -1, static_cast<int>(std::lround(1024 * together_))},
+        program.classes.size());
     if (!fresh) return static_cast<int>(it->second);
     FlowPlan plan;
     plan.stages.push_back({flows, {}});
@@ -144,6 +149,7 @@ class Programmer {
     const LinkLoads::Taken taken = loads_.take();
     LoadClass c{end_name(f.from) + " to " + end_name(f.to), taken.uses, tuning_.nvlink.value()};
     if (taken.hops > 0) c.latency_s = tuning_.network.value() + taken.hops * fabric_.hop_latency_s;
+    c.latency_s *= together_;
     for (LinkUse& use : c.uses) use.weight /= f.share * tuning_.efficiency;
     program.classes.push_back(std::move(c));
     return static_cast<int>(it->second);
@@ -173,7 +179,9 @@ class Programmer {
   NvlinkCost nvlink_;
   Router router_;
   LinkLoads loads_;
-  std::map<std::array<int, 4>, size_t> classes_;
+  int most_rounds_;
+  double together_ = 1;  // rounds that one message of the stage in hand stands for
+  std::map<std::array<int, 5>, size_t> classes_;
 };
 
 }  // namespace
@@ -190,7 +198,7 @@ MessageProgram message_program(const Fabric& fabric, Operation op, const std::ve
   const FlowPlan plan = collectives.named_algorithm({&group}, op).plan(group, op);
   const ProtocolTuning& tuning = collectives.tuning(plan.tuning, named.protocol);
   Programmer p(fabric, group, tuning, collectives.tuning(plan.tuning).parallel, collectives.nvlink_cost(op, group.n()),
-               options.late_s);
+               options.late_s, chunks);
   std::vector<Played> stages;
   for (const Stage& s : plan.stages) stages.push_back(p.stage(s));
   // Rounds are pieces already; what passes several stages, or is passed on, is cut up.

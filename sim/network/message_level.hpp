@@ -23,7 +23,8 @@ struct MessageProgram {
 };
 
 // The flows and rounds of options.algorithm ("auto": ring, or direct where there is none) with one protocol:
-// options.protocol, or Simple. What passes several stages is cut into `chunks` pieces. Throws InputError when the
+// options.protocol, or Simple. What passes several stages, or is passed on, is cut into `chunks` pieces; rounds are
+// played one by one, of more than `chunks` several as one with the latency of all. Throws InputError when the
 // algorithm does not exist for the operation.
 MessageProgram message_program(const Fabric& fabric, Operation operation, const std::vector<Rank>& ranks, double bytes,
                                const CollectiveOptions& options = {}, int chunks = 64);

@@ -31,6 +31,9 @@ const FabricKind* find_kind(const std::string& name);
 // Throws SimulationError for a name that is none: inputs are checked before.
 const FabricKind& kind_of(const FabricType& type);
 
+// Node next to one of a torus along a dimension: over its end, and on by its twist.
+int torus_neighbour(const FabricType& type, int node, size_t dimension);
+
 // For kinds whose units are units * nodes_per_unit nodes, and their keys.
 int nodes_in_units(const FabricType& type);
 int nodes_of_unit(const FabricType& type);

@@ -31,6 +31,24 @@ int nodes_in_torus(const FabricType& f) {
   return static_cast<int>(n);
 }
 
+}  // namespace
+
+int torus_neighbour(const FabricType& f, int node, size_t dimension) {
+  const auto twist = [&](size_t i) { return i < f.twists.size() ? f.twists[i] % f.dimensions[i + 1] : 0; };
+  int stride = 1;
+  for (size_t i = 0; i < dimension; ++i) stride *= f.dimensions[i];
+  int next = node;
+  for (int by = 1; by > 0; ++dimension) {  // over the end along the next one by the twist, and over its end in turn
+    const int size = f.dimensions[dimension], x = node / stride % size;
+    next += ((x + by) % size - x) * stride;
+    by = x + by < size ? 0 : twist(dimension);
+    stride *= size;
+  }
+  return next;
+}
+
+namespace {
+
 // Node (x, y, z) has router (x, y, z); all its adapters are plugged into it, and cables of uplink_bandwidth go to the
 // neighbours along each dimension, with wrap-around. A dimension of 2 has one cable, not two, unless it is twisted.
 void generate_torus(FabricBuilder& b) {
@@ -57,15 +75,7 @@ void generate_torus(FabricBuilder& b) {
     for (int n = 0; n < b.fabric.node_count; ++n) {
       const int x = n / stride % d;
       if ((d == 1 || (d == 2 && x == 1)) && (twist(i) == 0 || x + 1 < d)) continue;
-      int next = n + ((x + 1) % d - x) * stride;
-      // Over the end: along the next dimension by the twist, and over its end in turn.
-      int along = stride * d, by = x + 1 < d ? 0 : twist(i);
-      for (size_t j = i + 1; by > 0; ++j) {
-        const int size = f.dimensions[j], y = next / along % size;
-        next += ((y + by) % size - y) * along;
-        by = y + by < size ? 0 : twist(j);
-        along *= size;
-      }
+      const int next = torus_neighbour(f, n, i);
       if (next != n)
         b.connect(routers[static_cast<size_t>(n)], routers[static_cast<size_t>(next)], CableKind::mesh,
                   f.uplink_bandwidth.value());

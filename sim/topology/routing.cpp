@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/random.hpp"
@@ -25,21 +28,22 @@ Router::Router(const Fabric& fabric, uint64_t seed) : policy(fabric.routing), fa
   }
   arcs_.first.back() = static_cast<int>(arcs_.arcs.size());
   tree_ = TreeLevels::of(fabric, arcs_);
+  shifts_ = TorusShifts::of(fabric, arcs_);
 }
 
 const Router::Search& Router::search_from(int to) {
   Search& s = searches_[to];
   if (!s.all.empty()) return s;
   s.all.assign(fabric_.vertices.size(), -1);
-  std::vector<int> queue{to};
+  s.order.assign(1, to);
   s.all[static_cast<size_t>(to)] = 0;
-  for (size_t i = 0; i < queue.size(); ++i) {
-    const auto v = static_cast<size_t>(queue[i]);
+  for (size_t i = 0; i < s.order.size(); ++i) {
+    const auto v = static_cast<size_t>(s.order[i]);
     for (int a = arcs_.first[v]; a < arcs_.first[v + 1]; ++a) {
       int& next = s.all[static_cast<size_t>(arcs_.arcs[static_cast<size_t>(a)].to)];
       if (next >= 0) continue;
       next = s.all[v] + 1;
-      queue.push_back(arcs_.arcs[static_cast<size_t>(a)].to);
+      s.order.push_back(arcs_.arcs[static_cast<size_t>(a)].to);
     }
   }
   return s;
@@ -47,11 +51,12 @@ const Router::Search& Router::search_from(int to) {
 
 // From both ends at once, level by level, until they meet: in a fat tree the two halves see a pod each, one search from
 // one end would see the whole cluster.
-void Router::search_between(int from, int to, std::unordered_map<int, int>& d) {
+void Router::search_between(const std::vector<int>& from, int to, std::unordered_map<int, int>& d) {
   ahead_.resize(fabric_.vertices.size(), -1);
   behind_.resize(fabric_.vertices.size(), -1);
-  std::vector<int> seen_ahead{from}, seen_behind{to}, front_ahead{from}, front_behind{to}, met;
-  ahead_[static_cast<size_t>(from)] = behind_[static_cast<size_t>(to)] = 0;
+  std::vector<int> seen_ahead = from, seen_behind{to}, front_ahead = from, front_behind{to}, met;
+  for (const int v : from) ahead_[static_cast<size_t>(v)] = 0;
+  behind_[static_cast<size_t>(to)] = 0;
   int levels_ahead = 0, levels_behind = 0;
   const auto widen = [&](std::vector<int>& front, std::vector<int>& mine, const std::vector<int>& other,
                          std::vector<int>& seen, int level) {
@@ -74,7 +79,7 @@ void Router::search_between(int from, int to, std::unordered_map<int, int>& d) {
       widen(front_behind, behind_, ahead_, seen_behind, ++levels_behind);
   }
   for (const int v : seen_behind) d[v] = behind_[static_cast<size_t>(v)];
-  // Where they met is on shortest paths; so is whatever leads there level by level from `from`.
+  // Where they met is on shortest paths; so is whatever leads there level by level from the other end.
   std::vector<int> level = met;
   for (int k = levels_ahead - 1; k >= 0 && !level.empty(); --k) {
     std::vector<int> nearer;
@@ -92,21 +97,35 @@ void Router::search_between(int from, int to, std::unordered_map<int, int>& d) {
   for (const int v : seen_behind) behind_[static_cast<size_t>(v)] = -1;
 }
 
+// Beyond this many, single searches to a switch cost more than a whole one.
+constexpr int kMostSingle = 32;
+
 const Router::Search& Router::search(int to, int from) {
   Search& s = searches_[to];
-  s.known[to] = 0;
+  if (s.known.empty()) s.known[to] = 0;
   if (!s.all.empty() || s.known.count(from) != 0) return s;
-  // Many single searches cost more than a whole one.
-  constexpr int kMostSingle = 32;
   if (++s.asked > kMostSingle) return search_from(to);
-  search_between(from, to, s.known);
+  search_between({from}, to, s.known);
   return s;
+}
+
+void Router::search_many(const std::vector<int>& from, int to) {
+  if (tree() != nullptr) return;
+  Search& s = searches_[to];
+  if (!s.all.empty()) return;
+  // A search from all ends at once finds the nearest of them; in a tree most are as near.
+  if (!tree_ || static_cast<int>(from.size()) > 4 * kMostSingle) {
+    search_from(to);
+    return;
+  }
+  s.known[to] = 0;
+  search_between(from, to, s.known);
 }
 
 template <class F>
 void Router::each_next(int at, int to, const F& take) {
   const auto v = static_cast<size_t>(at);
-  if (tree_) {
+  if (tree() != nullptr) {
     // Down when `to` is below, else up over any cable: all that a switch can reach above leads there.
     const int tier = tree_->tier(at);
     const bool below = tree_->component(tier, at) == tree_->component(tier, to);
@@ -129,6 +148,7 @@ void Router::each_next(int at, int to, const F& take) {
 int Router::distance(int from, int to) {
   if (!tree_ || tree_->tier(from) != 1 || tree_->tier(to) != 1) return search(to, from).at(from);
   const int level = tree_->meeting_level(from, to);
+  if (level > 0 && !tree_->even(from, to)) return search(to, from).at(from);
   return level == 0 ? -1 : 2 * (level - 1);
 }
 
@@ -162,41 +182,10 @@ std::vector<int> Router::next_links(int at, int to) {
   return links;
 }
 
-void Router::spread(int to, const std::vector<double>& entering, std::vector<double>& loads) {
-  const std::vector<int>& d = search_from(to).all;
-  // From the farthest switch to the nearest, so that everything has arrived before it is passed on.
-  std::vector<std::vector<int>> by_distance;
-  std::vector<double> bytes(entering.size(), 0);
-  for (size_t v = 0; v < entering.size(); ++v) {
-    if (d[v] <= 0) continue;
-    if (by_distance.size() <= static_cast<size_t>(d[v])) by_distance.resize(static_cast<size_t>(d[v]) + 1);
-    by_distance[static_cast<size_t>(d[v])].push_back(static_cast<int>(v));
-    bytes[v] = entering[v];
-  }
-  for (size_t k = by_distance.size(); k-- > 1;) {
-    for (const int s : by_distance[k]) {
-      const auto v = static_cast<size_t>(s);
-      if (bytes[v] == 0) continue;
-      double capacity = 0;
-      const auto toward = [&](const Arc& arc) { return d[static_cast<size_t>(arc.to)] == static_cast<int>(k) - 1; };
-      for (int a = arcs_.first[v]; a < arcs_.first[v + 1]; ++a)
-        if (toward(arcs_.arcs[static_cast<size_t>(a)])) capacity += arcs_.arcs[static_cast<size_t>(a)].capacity;
-      for (int a = arcs_.first[v]; a < arcs_.first[v + 1]; ++a) {
-        const Arc& arc = arcs_.arcs[static_cast<size_t>(a)];
-        if (!toward(arc)) continue;
-        const double part = bytes[v] * arc.capacity / capacity;
-        loads[static_cast<size_t>(arc.link)] += part;
-        bytes[static_cast<size_t>(arc.to)] += part;
-      }
-    }
-  }
-}
-
 template <class F>
-void Router::walk(int from, int to, double bytes, const F& take) {
+void Router::walk(std::vector<std::pair<int, double>> level, int to, const F& take) {
   arriving_.resize(fabric_.vertices.size(), 0);
   // Switch by switch in order of distance; the set stays small, as only shortest paths are walked.
-  std::vector<std::pair<int, double>> level{{from, bytes}};
   std::vector<int> next;
   while (!level.empty() && level.front().first != to) {
     next.clear();
@@ -221,7 +210,45 @@ void Router::walk(int from, int to, double bytes, const F& take) {
 }
 
 void Router::spray(int from, int to, double bytes, std::vector<LinkShare>& carried) {
-  if (bytes > 0) walk(from, to, bytes, [&](int link, double part) { carried.push_back({link, part}); });
+  if (bytes > 0) walk({{from, bytes}}, to, [&](int link, double part) { carried.push_back({link, part}); });
+}
+
+void Router::spread(int to, const std::vector<std::pair<int, double>>& entering, std::vector<double>& loads) {
+  const auto known = searches_.find(to);
+  if (tree() == nullptr && known != searches_.end() && known->second.all.empty()) {
+    std::map<int, std::vector<std::pair<int, double>>> by_distance;
+    for (const auto& [from, bytes] : entering) by_distance[distance(from, to)].emplace_back(from, bytes);
+    for (const auto& [far, from] : by_distance)
+      walk(from, to, [&](int link, double part) { loads[static_cast<size_t>(link)] += part; });
+    return;
+  }
+  const Search& s = search_from(to);
+  arriving_.resize(fabric_.vertices.size(), 0);
+  for (const auto& [from, bytes] : entering) arriving_[static_cast<size_t>(from)] += bytes;
+  // From the farthest switch to the nearest, so that everything has arrived before it is passed on.
+  for (auto at = s.order.rbegin(); at != s.order.rend(); ++at) {
+    const auto v = static_cast<size_t>(*at);
+    const double bytes = std::exchange(arriving_[v], 0);
+    if (bytes == 0 || *at == to) continue;
+    double capacity = 0;
+    const auto toward = [&](const Arc& arc) { return s.all[static_cast<size_t>(arc.to)] == s.all[v] - 1; };
+    for (int a = arcs_.first[v]; a < arcs_.first[v + 1]; ++a)
+      if (toward(arcs_.arcs[static_cast<size_t>(a)])) capacity += arcs_.arcs[static_cast<size_t>(a)].capacity;
+    for (int a = arcs_.first[v]; a < arcs_.first[v + 1]; ++a) {
+      const Arc& arc = arcs_.arcs[static_cast<size_t>(a)];
+      if (!toward(arc)) continue;
+      const double part = bytes * arc.capacity / capacity;
+      loads[static_cast<size_t>(arc.link)] += part;
+      arriving_[static_cast<size_t>(arc.to)] += part;
+    }
+  }
+}
+
+std::vector<int> Router::alike(const std::vector<double>& weight) const {
+  if (shifts_) return shifts_->alike(weight);
+  std::vector<int> itself(weight.size());
+  std::iota(itself.begin(), itself.end(), 0);
+  return itself;
 }
 
 int Router::hops(int node_a, int nic_a, int node_b, int nic_b) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "topology/fabric.hpp"
+#include "topology/torus_shifts.hpp"
 #include "topology/tree_levels.hpp"
 
 namespace tw {
@@ -25,9 +26,11 @@ class Router {
   // Cables from switch to switch, -1 when there is no path over live links.
   int distance(int from_switch, int to_switch);
 
-  // One search from `to` for all switches, when many distances to it are going to be asked for.
+  // One search for all of these switches, when their distances to `to` are going to be asked for.
+  void search_many(const std::vector<int>& from, int to);
+  // One search from `to` for all switches.
   void search_whole(int to) {
-    if (!tree_) search_from(to);
+    if (tree() == nullptr) search_from(to);
   }
 
   // Number of the plane of a live switch: switches that live cables join, however far.
@@ -44,15 +47,24 @@ class Router {
   // Cables crossed by route().
   int hops(int node_a, int nic_a, int node_b, int nic_b);
 
-  // Adds to loads[link] what flows make that enter at switches (entering[v] bytes) and leave at `to`, split over
-  // equal-cost links by capacity whatever the policy: for patterns with very many flows.
-  void spread(int to, const std::vector<double>& entering, std::vector<double>& loads);
+  // Adds to loads[link] what flows make that enter at switches (with how many bytes) and leave at `to`,
+  // split over equal-cost links by capacity whatever the policy: for patterns with very many flows.
+  void spread(int to, const std::vector<std::pair<int, double>>& entering, std::vector<double>& loads);
 
   // The same for one flow of `bytes` from switch to switch: appends the links and what they carry.
   void spray(int from, int to, double bytes, std::vector<LinkShare>& carried);
 
   // Its levels, when the fabric is a healthy tree: patterns are then pushed through it at once.
-  const TreeLevels* tree() const { return tree_ ? &*tree_ : nullptr; }
+  const TreeLevels* tree() const { return tree_ && tree_->even() ? &*tree_ : nullptr; }
+  // The same of a tree with faults: for pairs of leaves that TreeLevels::even() knows.
+  const TreeLevels* levels() const { return tree_ ? &*tree_ : nullptr; }
+
+  // For each switch the first of those whose surroundings are the same, with `weight` on the switches: itself, but in a
+  // whole torus. sum_alike() makes of the loads of flows to these first ones those of flows to all.
+  std::vector<int> alike(const std::vector<double>& weight) const;
+  void sum_alike(const std::vector<int>& alike, std::vector<double>& loads) const {
+    if (shifts_) shifts_->sum(arcs_, alike, loads);
+  }
 
   // Drops remembered distances, which grow with the pairs asked for.
   void forget() { searches_.clear(); }
@@ -66,6 +78,7 @@ class Router {
   struct Search {
     std::unordered_map<int, int> known;  // of single searches
     std::vector<int> all;                // by vertex, of the whole search; -1 = not reachable
+    std::vector<int> order;              // of the whole search: from the nearest to the farthest
     int asked = 0;                       // searches for single switches
     int at(int v) const {
       if (!all.empty()) return all[static_cast<size_t>(v)];
@@ -77,21 +90,23 @@ class Router {
   // Distances to `to`, right for `from` and all switches on shortest paths between the two.
   const Search& search(int to, int from);
   const Search& search_from(int to);
-  void search_between(int from, int to, std::unordered_map<int, int>& distance);
+  // Of several the nearest to `to`.
+  void search_between(const std::vector<int>& from, int to, std::unordered_map<int, int>& distance);
   // Calls `take` with each arc on a shortest path from `at` to `to`.
   template <class F>
   void each_next(int at, int to, const F& take);
-  // Calls `take` with each link on shortest paths and what it carries of `bytes`.
+  // Calls `take` with each link on shortest paths from switches, all as far from `to`, and what it carries of theirs.
   template <class F>
-  void walk(int from, int to, double bytes, const F& take);
+  void walk(std::vector<std::pair<int, double>> from, int to, const F& take);
   const Fabric& fabric_;
   uint64_t seed_;
   SwitchArcs arcs_;
   std::optional<TreeLevels> tree_;
+  std::optional<TorusShifts> shifts_;
   std::map<int, Search> searches_;
   std::vector<int> ahead_, behind_;  // of search_between(): by vertex, all -1 between calls
   std::vector<int> planes_;          // of plane(): by vertex, once asked for
-  std::vector<double> arriving_;     // of spray(): by vertex, all 0 between calls
+  std::vector<double> arriving_;     // by vertex, all 0 between calls
 };
 
 }  // namespace tw

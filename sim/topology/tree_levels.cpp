@@ -45,9 +45,15 @@ bool TreeLevels::build(const Fabric& fabric, const SwitchArcs& arcs) {
   share_.assign(tier_.size(), 0);
   for (int level = 1; level <= levels; ++level) {
     connect(arcs, level);
-    if (!share_out(arcs, level)) return false;
+    odd_.resize(static_cast<size_t>(components_), 0);
+    share_out(arcs, level);
   }
-  return find_narrowest(fabric) && levels > 0;
+  for (const std::vector<Split>* splits : {&up_, &down_}) mark_uneven(fabric, *splits);
+  const auto of_odd = [&](const Split& s) { return odd_[static_cast<size_t>(s.component)] != 0; };
+  for (std::vector<Split>* splits : {&up_, &down_})
+    splits->erase(std::remove_if(splits->begin(), splits->end(), of_odd), splits->end());
+  find_narrowest(fabric);
+  return levels > 0;
 }
 
 void TreeLevels::connect(const SwitchArcs& arcs, int level) {
@@ -82,17 +88,29 @@ void TreeLevels::connect(const SwitchArcs& arcs, int level) {
 }
 
 // Shares of the switches at the top of each component, and of the links that lead there from the components below and
-// back. False where they differ between components below, or a switch at the top is out of the reach of one.
-bool TreeLevels::share_out(const SwitchArcs& arcs, int level) {
-  const std::vector<int>& here = component_.back();
+// back.
+void TreeLevels::share_out(const SwitchArcs& arcs, int level) {
   if (level == 1) {
     for (size_t v = 0; v < tier_.size(); ++v)
       if (tier_[v] == 1) share_[v] = 1;
-    return true;
+    return;
   }
+  Inside inside(static_cast<size_t>(components_));
   const std::vector<int>& below = component_[static_cast<size_t>(level) - 2];
-  // What each switch of the level gets from each component below it.
-  std::vector<std::pair<std::pair<int, int>, double>> arrived;  // ((switch, component below), share)
+  std::vector<char> counted(static_cast<size_t>(components_), 0);
+  for (size_t v = 0; v < tier_.size(); ++v) {
+    if (below[v] < 0 || counted[static_cast<size_t>(below[v])] != 0) continue;
+    counted[static_cast<size_t>(below[v])] = 1;
+    inside[static_cast<size_t>(component_.back()[v])].push_back(below[v]);
+  }
+  agree(climb(arcs, level, inside), inside);
+  descend(arcs, level);
+}
+
+// The way up: what each switch of the level gets from each component below it, by capacity.
+std::vector<TreeLevels::Arrived> TreeLevels::climb(const SwitchArcs& arcs, int level, const Inside& inside) {
+  const std::vector<int>&here = component_.back(), &below = component_[static_cast<size_t>(level) - 2];
+  std::vector<Arrived> arrived;
   for (size_t v = 0; v < tier_.size(); ++v) {
     if (tier_[v] != level - 1) continue;
     double capacity = 0;
@@ -104,39 +122,63 @@ bool TreeLevels::share_out(const SwitchArcs& arcs, int level) {
       if (!climbs(arc)) continue;
       const double share = share_[v] * arc.capacity / capacity;
       up_.push_back({arc.link, below[v], share});
-      arrived.push_back({{arc.to, below[v]}, share});
+      arrived.push_back({arc.to, below[v], share});
     }
-    if (capacity == 0) {  // it cannot climb: its component must be alone
-      const int c = here[v];
-      for (size_t w = 0; w < tier_.size(); ++w)
-        if (here[w] == c && below[w] != below[v]) return false;
+    // What climbs leaves such a switch out, what stays in the component does not.
+    if (capacity == 0 && inside[static_cast<size_t>(here[v])].size() > 1) mark(below[v]);
+  }
+  return arrived;
+}
+
+// A switch gets the same share from every component below it, or nothing; those that differ from most of their
+// neighbours are odd.
+void TreeLevels::agree(std::vector<Arrived> arrived, const Inside& inside) {
+  const std::vector<int>& here = component_.back();
+  const auto order = [](const Arrived& a) { return std::pair{a.at, a.from}; };
+  std::stable_sort(arrived.begin(), arrived.end(), [&](const auto& a, const auto& b) { return order(a) < order(b); });
+  size_t kept = 0;  // one of each switch and component
+  for (const Arrived& a : arrived) {
+    if (kept > 0 && order(arrived[kept - 1]) == order(a))
+      arrived[kept - 1].share += a.share;
+    else
+      arrived[kept++] = a;
+  }
+  arrived.resize(kept);
+  for (size_t i = 0, end = 0; i < arrived.size(); i = end) {
+    const int at = arrived[i].at;
+    while (end < arrived.size() && arrived[end].at == at) ++end;
+    const std::vector<int>& parts = inside[static_cast<size_t>(here[static_cast<size_t>(at)])];
+    const auto from = arrived.begin() + static_cast<long>(i), to = arrived.begin() + static_cast<long>(end);
+    std::vector<double> shares;
+    for (auto it = from; it != to; ++it) shares.push_back(it->share);
+    std::sort(shares.rbegin(), shares.rend());
+    size_t most = 0;
+    double usual = 0;
+    for (size_t k = 0, next = 0; k < shares.size(); k = next) {
+      while (next < shares.size() && same(shares[next], shares[k])) ++next;
+      if (next - k > most) most = next - k, usual = shares[k];
     }
+    if (parts.size() - shares.size() > most) usual = 0;
+    share_[static_cast<size_t>(at)] = usual;
+    for (auto it = from; it != to; ++it)
+      if (!same(it->share, usual)) mark(it->from);
+    if (usual == 0 || shares.size() == parts.size()) continue;
+    const auto reaches = [&](int part) {
+      const auto it = std::lower_bound(from, to, part, [](const Arrived& a, int p) { return a.from < p; });
+      return it != to && it->from == part;
+    };
+    for (const int part : parts)
+      if (!reaches(part)) mark(part);
   }
-  std::sort(arrived.begin(), arrived.end());
-  std::vector<int> reached_by(tier_.size(), 0), parts(static_cast<size_t>(components_), 0);
-  for (size_t i = 0; i < arrived.size();) {
-    const auto key = arrived[i].first;
-    double share = 0;
-    for (; i < arrived.size() && arrived[i].first == key; ++i) share += arrived[i].second;
-    double& known = share_[static_cast<size_t>(key.first)];
-    if (reached_by[static_cast<size_t>(key.first)]++ == 0)
-      known = share;
-    else if (!same(known, share))
-      return false;
-  }
-  std::vector<char> counted(static_cast<size_t>(components_), 0);
-  for (size_t v = 0; v < tier_.size(); ++v) {
-    if (below[v] < 0 || counted[static_cast<size_t>(below[v])] != 0) continue;
-    counted[static_cast<size_t>(below[v])] = 1;
-    ++parts[static_cast<size_t>(here[v])];
-  }
-  // The way down: from each switch to the components below, by capacity.
+}
+
+// The way down: from each switch to the components below, by capacity.
+void TreeLevels::descend(const SwitchArcs& arcs, int level) {
+  const std::vector<int>& below = component_[static_cast<size_t>(level) - 2];
   std::vector<std::pair<int, double>> to_component;
   std::vector<double> coming(tier_.size(), 0);
   for (size_t v = 0; v < tier_.size(); ++v) {
-    if (tier_[v] != level) continue;
-    if (reached_by[v] == 0) continue;  // no leaf below it
-    if (reached_by[v] != parts[static_cast<size_t>(here[v])]) return false;
+    if (tier_[v] != level || share_[v] == 0) continue;
     to_component.clear();
     for (int a = arcs.first[v]; a < arcs.first[v + 1]; ++a) {
       const SwitchArcs::Arc& arc = arcs.arcs[static_cast<size_t>(a)];
@@ -158,8 +200,13 @@ bool TreeLevels::share_out(const SwitchArcs& arcs, int level) {
     }
   }
   for (size_t v = 0; v < tier_.size(); ++v)
-    if (tier_[v] == level - 1 && coming[v] > 0 && !same(coming[v], share_[v])) return false;
-  return true;
+    if (tier_[v] == level - 1 && coming[v] > 0 && !same(coming[v], share_[v])) mark(below[v]);
+}
+
+int TreeLevels::even_up_to(int leaf) const {
+  for (int level = 1; level <= levels(); ++level)
+    if (odd_[static_cast<size_t>(component(level, leaf))] != 0) return level;
+  return levels();
 }
 
 int TreeLevels::meeting_level(int a, int b) const {
@@ -189,9 +236,19 @@ void TreeLevels::push(const Traffic& traffic, std::vector<double>& loads) const 
     loads[static_cast<size_t>(s.link)] += traffic.entering[static_cast<size_t>(s.component)] * s.share;
 }
 
-// False when some are fuller than others.
-bool TreeLevels::find_narrowest(const Fabric& fabric) {
-  bool even = true;
+void TreeLevels::mark_uneven(const Fabric& fabric, const std::vector<Split>& splits) {
+  std::vector<double> first(static_cast<size_t>(components_), -1);
+  for (const Split& s : splits) {
+    const double pressure = s.share / fabric.link_capacity_Bps(s.link);
+    double& known = first[static_cast<size_t>(s.component)];
+    if (known < 0)
+      known = pressure;
+    else if (!same(pressure, known))
+      mark(s.component);
+  }
+}
+
+void TreeLevels::find_narrowest(const Fabric& fabric) {
   const auto among = [&](const std::vector<Split>& splits) {
     std::vector<Split> narrowest(static_cast<size_t>(components_), {-1, 0, 0});
     std::vector<double> most(narrowest.size(), 0);
@@ -199,7 +256,6 @@ bool TreeLevels::find_narrowest(const Fabric& fabric) {
       const double pressure = s.share / fabric.link_capacity_Bps(s.link);
       Split& known = narrowest[static_cast<size_t>(s.component)];
       double& tightest = most[static_cast<size_t>(s.component)];
-      even = even && (known.link < 0 || same(pressure, tightest));
       // Of equal ones the first, whatever the rounding.
       if (known.link >= 0 && (same(pressure, tightest) ? s.link > known.link : pressure < tightest)) continue;
       known = s;
@@ -208,7 +264,6 @@ bool TreeLevels::find_narrowest(const Fabric& fabric) {
     return narrowest;
   };
   narrow_up_ = among(up_), narrow_down_ = among(down_);
-  return even;
 }
 
 void TreeLevels::push_narrowest(const Traffic& traffic, std::vector<std::pair<int, double>>& loads) const {

@@ -23,9 +23,21 @@ struct SwitchArcs {
 
 class TreeLevels {
  public:
-  // Nothing when the fabric is no tree of levels, or one in which spraying is uneven (a failed cable, a slow one): links
-  // that lead out of a component, or into it, are all as full.
+  // Nothing when the fabric is no tree of levels. Components that spray otherwise than most of their neighbours (below
+  // a failed cable, a slow one), or whose links out or in are not all as full, are odd: what climbs out of them or
+  // comes into them is not told here.
   static std::optional<TreeLevels> of(const Fabric& fabric, const SwitchArcs& arcs);
+
+  // Is no component odd?
+  bool even() const { return even_; }
+  // Highest level at which what leaves a leaf, or comes to it, is split as from its neighbours.
+  int even_up_to(int leaf) const;
+  bool is_odd(int leaf) const { return !even_ && even_up_to(leaf) < levels(); }
+  // Is what goes between two leaves told by add() and push()?
+  bool even(int a, int b) const {
+    const int level = meeting_level(a, b);
+    return level > 0 && (even_ || (level <= even_up_to(a) && level <= even_up_to(b)));
+  }
 
   int levels() const { return static_cast<int>(component_.size()); }
   int tier(int sw) const { return tier_[static_cast<size_t>(sw)]; }
@@ -56,15 +68,27 @@ class TreeLevels {
     int link = 0, component = 0;
     double share = 0;
   };
-  bool find_narrowest(const Fabric& fabric);
+  void find_narrowest(const Fabric& fabric);
+  void mark_uneven(const Fabric& fabric, const std::vector<Split>& splits);
   bool build(const Fabric& fabric, const SwitchArcs& arcs);
   void connect(const SwitchArcs& arcs, int level);
-  bool share_out(const SwitchArcs& arcs, int level);
+  struct Arrived {
+    int at = 0, from = 0;  // switch, component below it
+    double share = 0;
+  };
+  using Inside = std::vector<std::vector<int>>;  // [component] -> those of the level below that it is made of
+  void share_out(const SwitchArcs& arcs, int level);
+  std::vector<Arrived> climb(const SwitchArcs& arcs, int level, const Inside& inside);
+  void agree(std::vector<Arrived> arrived, const Inside& inside);
+  void descend(const SwitchArcs& arcs, int level);
+  void mark(int component) { odd_[static_cast<size_t>(component)] = 1, even_ = false; }
   std::vector<int> tier_;                    // 0: not a live switch
   std::vector<std::vector<int>> component_;  // [level - 1][vertex]
   std::vector<double> share_;  // [vertex]: of what climbs to the top of its component, at the level of its tier
   std::vector<Split> up_, down_;
   std::vector<Split> narrow_up_, narrow_down_;  // [component], link -1 where nothing leads
+  std::vector<char> odd_;                       // [component]
+  bool even_ = true;
   int components_ = 0;
 };
 

@@ -46,7 +46,7 @@ Cluster planes() {
   return c;
 }
 
-double on_rails_s(const CollectiveCost& c) {
+double moving_on_rails_s(const CollectiveCost& c) {
   return c.time_s - c.load.latency_s;
 }
 
@@ -64,7 +64,7 @@ TEST_CASE("rails that do not meet are known; an all-to-all goes over NVLink to i
     // what stays, by three quarters over NVLink.
     const CollectiveCost exchange = Collectives(f, o).cost(Operation::all_to_all, ranks, 1e9);
     CHECK(exchange.algorithm == "direct");
-    CHECK(on_rails_s(exchange) == Approx(0.75 * 1e9 / 25e9).epsilon(1e-9));
+    CHECK(moving_on_rails_s(exchange) == Approx(0.75 * 1e9 / 25e9).epsilon(1e-9));
     std::map<std::string, double> most;
     for (const LinkUse& use : exchange.load.uses)
       most[f.link_class(use.link)] = std::max(most[f.link_class(use.link)], use.weight);
@@ -142,7 +142,7 @@ TEST_CASE("two adapters of an accelerator on planes that do not meet: each sends
     const CollectiveCost exchange = Collectives(f, o).cost(pieces ? Operation::all_gather : Operation::all_to_all,
                                                            ranks_of(f, place_packed(f, 4)), 1e9);
     // Each of 8 sends 6 eighths to other nodes, by two adapters.
-    CHECK(on_rails_s(exchange) == Approx(0.375 * 1e9 / 25e9).epsilon(1e-9));
+    CHECK(moving_on_rails_s(exchange) == Approx(0.375 * 1e9 / 25e9).epsilon(1e-9));
     CHECK(exchange.bottleneck == "NIC");
   }
 }

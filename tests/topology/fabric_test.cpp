@@ -178,12 +178,12 @@ TEST_CASE("many flows spread at once load links as the single ones do") {
   const Fabric f = build_fabric(reference_cluster());
   Router router(f);
   std::vector<double> one_by_one(static_cast<size_t>(f.link_count()), 0), at_once = one_by_one;
-  std::vector<double> entering(f.vertices.size(), 0);
+  std::vector<std::pair<int, double>> entering;
   const int to = f.nic_switch(40, 0);
   for (int n = 0; n < 36; ++n) {
     for (const LinkShare& l : router.route(n, 0, 40, 0))
       if (std::string(f.link_class(l.link)) == "leaf-spine") one_by_one[static_cast<size_t>(l.link)] += l.share;
-    entering[static_cast<size_t>(f.nic_switch(n, 0))] += 1;
+    entering.emplace_back(f.nic_switch(n, 0), 1);
   }
   router.spread(to, entering, at_once);
   for (size_t l = 0; l < at_once.size(); ++l) REQUIRE(at_once[l] == Approx(one_by_one[l]).margin(1e-12));

@@ -1,8 +1,10 @@
 #include "topology/tree_levels.hpp"
 
 #include <catch2/catch.hpp>
+#include <functional>
 
 #include "clusters.hpp"
+#include "core/error.hpp"
 #include "core/random.hpp"
 #include "topology/routing.hpp"
 
@@ -48,9 +50,8 @@ TEST_CASE("pushed level by level, flows load links as one by one") {
       std::vector<LinkShare> carried;
       router.spray(a, b, bytes, carried);
       for (const LinkShare& l : carried) one_by_one[static_cast<size_t>(l.link)] += l.share;
-      std::vector<double> entering(f.vertices.size(), 0), spread(one_by_one.size(), 0);
-      entering[static_cast<size_t>(a)] = 1;
-      router.spread(b, entering, spread);  // by a search from b, which knows no levels
+      std::vector<double> spread(one_by_one.size(), 0);
+      router.spread(b, {{a, 1}}, spread);  // by a search from b, which knows no levels
       double distance = 0;
       for (const double x : spread) distance += x;
       REQUIRE(distance == Approx(router.distance(a, b)).margin(1e-9));
@@ -78,6 +79,59 @@ TEST_CASE("a large tree has levels too") {
   REQUIRE(router.tree() != nullptr);
   CHECK(router.distance(f.nic_switch(0, 0), f.nic_switch(259, 0)) == 2);
   CHECK(router.distance(f.nic_switch(0, 0), f.nic_switch(259, 1)) == 4);
+}
+
+TEST_CASE("in a tree with faults, what avoids them is pushed as before and the rest is told apart") {
+  const auto failed = [](const char* name) { return [name](Cluster& c) { c.fabric.failed = {name}; }; };
+  const auto slow = [](const char* name) {
+    return [name](Cluster& c) { c.fabric.cable_changes = {{name, bytes_per_second(12.5e9)}}; };
+  };
+  const std::vector<std::function<void(Cluster&)>> faults{
+      failed("spine-0"),
+      failed("leaf-0-A - spine-3"),
+      failed("core-0"),
+      failed("spine-9 - core-9"),
+      slow("leaf-1-B - spine-1"),
+      slow("spine-0 - core-0"),
+      [](Cluster& c) {
+        c.fabric.failed = {"spine-1", "spine-6", "leaf-3-A - spine-5", "leaf-7-A"};
+      }};
+  int told = 0, odd = 0;
+  for (const Cluster& whole : trees())
+    for (const auto& fault : faults) {
+      Cluster c = whole;
+      fault(c);
+      Fabric f;
+      try {
+        f = build_fabric(c);
+      } catch (const InputError&) {  // no such switch or cable in this tree, or a node is cut off
+        continue;
+      }
+      Router router(f);
+      REQUIRE(router.levels() != nullptr);
+      const TreeLevels& tree = *router.levels();
+      TreeLevels::Traffic traffic = tree.no_traffic();
+      std::vector<double> at_once(static_cast<size_t>(f.link_count()), 0), one_by_one = at_once;
+      auto draw = random_stream(11, "pairs", 0);
+      for (int i = 0; i < 400; ++i) {
+        const auto pick = [&] { return static_cast<int>(draw() % static_cast<uint64_t>(f.node_count)); };
+        const int from = pick(), to = pick();
+        if (!f.nic_alive(from, i % f.nics) || !f.nic_alive(to, i * 5 % f.nics)) continue;
+        const int a = f.nic_switch(from, i % f.nics), b = f.nic_switch(to, i * 5 % f.nics);
+        if (!tree.even(a, b)) {
+          ++odd;
+          continue;
+        }
+        ++told;
+        tree.add(traffic, a, b, 1 + i % 13);
+        router.spread(b, {{a, 1 + i % 13}}, one_by_one);
+      }
+      tree.push(traffic, at_once);
+      for (size_t l = 0; l < at_once.size(); ++l)
+        REQUIRE(at_once[l] == Approx(one_by_one[l]).epsilon(1e-9).margin(1e-12));
+    }
+  CHECK(told > 3000);
+  CHECK(odd > 500);
 }
 
 TEST_CASE("a fabric that is no even tree has no levels") {

@@ -19,7 +19,9 @@ std::string Progress::line(const std::string& what, size_t done, size_t all, dou
   const size_t filled = all + before == 0 ? 0 : width * (done + before) / (all + before);
   std::string text = fmt::format("{} [{}{}] {}/{}", what, std::string(filled, '#'), std::string(width - filled, '.'),
                                  done + before, all + before);
-  if (done > 0 && done < all) {
+  if (done == 0 && elapsed_s >= 1) {
+    text += fmt::format(", {:.0f} s so far", elapsed_s);
+  } else if (done > 0 && done < all) {
     const double left_s = elapsed_s / static_cast<double>(done) * static_cast<double>(all - done);
     text += left_s < 120 ? fmt::format(", {:.0f} s left", left_s) : fmt::format(", {:.0f} min left", left_s / 60);
   }

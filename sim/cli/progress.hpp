@@ -18,7 +18,7 @@ class Progress {
   // May be called as often as wanted; draws at most ten times a second.
   void update(size_t done, size_t all, size_t before = 0);
 
-  // "sweep [#####.....] 5/10, 12 s left"; the time left only when something is done. `before` more were done by an
+  // "sweep [#####.....] 5/10, 12 s left"; what was waited so far while nothing is done. `before` more were done by an
   // earlier run: they fill the bar, but say nothing about the time left.
   static std::string line(const std::string& what, size_t done, size_t all, double elapsed_s, size_t before = 0);
 

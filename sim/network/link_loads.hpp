@@ -83,6 +83,8 @@ class LinkLoads {
     int leaf, domain;
     double ranks;
   };
+  // Beyond this number of pairs of switches adaptive routing is left at what each switch sees.
+  static constexpr size_t kMostDemands = 1'000'000;
   // Flows of `bytes` that ECMP hashes; null: all is sprayed.
   struct Hashing {
     double bytes;

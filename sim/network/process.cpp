@@ -22,6 +22,8 @@
 namespace tw {
 namespace {
 
+constexpr int kWakes_ms = 100;  // who waits for children looks up so often
+
 using Clock = std::chrono::steady_clock;
 
 struct Child {
@@ -179,7 +181,8 @@ void run_children(size_t count, const std::function<std::string(size_t)>& work, 
       fds.push_back({c.answer, POLLIN, 0});
       fds.push_back({c.errors, POLLIN, 0});
     }
-    const int ready = poll(fds.data(), fds.size(), 100);  // a negative descriptor is skipped
+    const int ready = poll(fds.data(), fds.size(), kWakes_ms);  // a negative descriptor is skipped
+    if (options.progress) options.progress(done, count);
     if (!stop && options.interrupted && options.interrupted()) {
       stop = true;
       for (const Child& c : live) kill(c.pid, SIGKILL);
@@ -286,6 +289,8 @@ void stream_from_children(size_t count, const std::function<void()>& prepare,
   Host host(pid, results[0]);
   size_t done = 0;
   while (true) {
+    pollfd next{results[0], POLLIN, 0};
+    while (options.progress && poll(&next, 1, kWakes_ms) == 0) options.progress(done, count);
     Frame frame;
     ChildResult r;
     bool whole = read_all(results[0], reinterpret_cast<char*>(&frame), sizeof frame);

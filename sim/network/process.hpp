@@ -22,7 +22,7 @@ struct ChildOptions {
   int jobs = 1;                                           // children at once
   double deadline_s = 0;                                  // of one child; 0 = none
   std::function<bool()> interrupted;                      // asked now and then; true ends all children
-  std::function<void(size_t done, size_t all)> progress;  // called in the parent after each child
+  std::function<void(size_t done, size_t all)> progress;  // in the parent, after each child and while it waits
 };
 
 // Runs work(0) .. work(count - 1), each in a child of its own; results in that order whatever order they end in. A

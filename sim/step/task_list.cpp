@@ -78,35 +78,25 @@ void TaskList::exchange(const TimedOperation& t) {
   tasks.back().after = input;
 }
 
-// A ring over context-parallel ranks: keys and values of the next rank travel while the kernel works on those that are
-// there; in backward, their gradients follow them.
+// A ring over context-parallel ranks. Forward, keys and values of the next rank travel while the kernel works on those
+// that are there. Backward, each round leaves when the kernel before it has added to its gradients, and travels beside
+// the next kernel; what follows waits for the last round (Transformer Engine, AttnFuncWithCPAndKVP2P).
 void TaskList::attention(const TimedOperation& t) {
-  const auto rounds = static_cast<size_t>(cp_ - 1);
-  const bool gradients = ring_.size() > rounds;
+  const auto pieces = static_cast<size_t>(cp_);
+  const bool gradients = ring_.size() == pieces;
   const int ready = last_;
   int travel = -1;
-  size_t next = 0;
-  for (int p = 0; p < cp_; ++p) {
+  for (size_t p = 0; p < pieces; ++p) {
     TimedOperation piece = t;
     piece.task.length_s = t.part_s;
     piece.task.flops = t.task.flops / cp_;
     piece.task.host_s = t.task.host_s / cp_;
-    if (p > 0) pending_ = travel;
-    int sent = travel;
-    if (next < ring_.size() && p + 1 < cp_) {
-      sent = push(ring_[next++].task, 1);
-      tasks.back().after = ready;
+    pending_ = travel;
+    if (p < ring_.size()) {
+      travel = push(ring_[p].task, 1);
+      tasks.back().after = gradients ? last_ : ready;
     }
     kernel(piece);
-    travel = sent;
-    if (p > 0 && gradients && next < ring_.size()) {
-      travel = push(ring_[next++].task, 1);
-      tasks.back().after = last_;
-    }
-  }
-  for (; next < ring_.size(); ++next) {
-    travel = push(ring_[next].task, 1);
-    tasks.back().after = last_;
   }
   if (gradients) pending_ = travel;
   ring_.clear();

@@ -186,7 +186,6 @@ SweepTotals run_sweep(const LoadedStudy& study, const std::string& folder, const
     if (!store) store.emplace(folder);
     if (r.code != ExitCode::interrupted) store->add({row_of(study, todo[k], std::move(r))});
     ++done;
-    if (options.progress) options.progress(done, todo.size(), before);
     const std::chrono::duration<double> since = Clock::now() - shown;
     if (!options.snapshot || since.count() < every_s || done == todo.size()) return;
     const auto begin = Clock::now();
@@ -199,8 +198,11 @@ SweepTotals run_sweep(const LoadedStudy& study, const std::string& folder, const
     Faults theirs;
     load_scenario(study.scenario_file, study.study.set, theirs);
   };
+  const auto told = [&](size_t finished, size_t all) {
+    if (options.progress) options.progress(finished, all, before);
+  };
   if (!todo.empty())
-    stream_from_children(todo.size(), prepare, work, taken, {options.jobs, options.deadline_s, {}, {}});
+    stream_from_children(todo.size(), prepare, work, taken, {options.jobs, options.deadline_s, {}, told});
   if (!store) store.emplace(folder);
   const SweepTotals totals = totals_of(*store, own, before);
   store->close();

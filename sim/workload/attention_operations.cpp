@@ -33,8 +33,14 @@ AttentionShape attention_shape(const Work& w) {
   return shape;
 }
 
-bool fp8_attention(const Work& w) {
-  return w.software.kernels.fp8_attention && is_scaled(w.s.precision);
+// Transformer Engine's FP8 attention takes and gives BF16 (fp8_dpa, pull request 768): operands and
+// results are cast by kernels of their own, issued by the one call of attention.
+void cast_heads(Builder& b, const Work& w) {
+  if (fp8_attention(w)) b.cast("cast heads", w.s.precision, w.s.tokens * (w.s.query + 2 * w.s.kv), 0);
+}
+
+void cast_output(Builder& b, const Work& w) {
+  if (fp8_attention(w)) b.cast("cast attention output", w.s.precision, w.s.tokens * w.s.output, 0);
 }
 
 // Keys and values of the whole sequence, one slice a round, gathered, or as a share of the heads for all tokens.
@@ -57,10 +63,14 @@ void attention_gradient(Builder& b, const Work& w) {
     b.exchange("CP heads", Exchange::cp_all_to_all, kBf16 * s.tokens * s.output);
   if (cp > 1 && w.p.context == ContextExchange::all_gather)
     b.exchange("CP gather", Exchange::cp_all_gather, slice * cp);
-  // Keys and values go round again, and their gradients too, while the kernel works on what has come.
+  // Keys and values go round again, and from the second round on what is there of their gradients with them; the last
+  // round brings gradients home (Transformer Engine, context_parallel.py, AttnFuncWithCPAndKVP2P.backward).
   if (cp > 1 && w.p.context == ContextExchange::ring)
-    for (int round = 1; round < 2 * cp - 1; ++round) b.exchange("CP exchange", Exchange::cp_exchange, slice);
+    for (int round = 0; round < cp; ++round)
+      b.exchange("CP exchange", Exchange::cp_exchange, (round == 0 || round + 1 == cp ? 1 : 2) * slice);
+  cast_output(b, w);
   b.attention("attention gradient", attention_shape(w), fp8_attention(w));
+  cast_heads(b, w);
   if (cp < 2) return;
   if (w.p.context == ContextExchange::ring) {
     // In BF16 the first round's gradient of queries is copied, later ones are added; keys and values are copied to the
@@ -180,6 +190,11 @@ void project_backward(Builder& b, const Work& w) {
 
 }  // namespace
 
+bool fp8_attention(const Work& w) {
+  const Software::Kernels& k = w.software.kernels;
+  return k.fp8_attention && is_scaled(w.s.precision) && (w.p.cp < 2 || k.fp8_context_attention);
+}
+
 void latents_again(Builder& b, const Work& w) {
   latent_up_forward(b, w);
   rotate(b, w, false);
@@ -197,7 +212,9 @@ void attention_forward(Builder& b, const Work& w) {
   project_forward(b, w);
   rotate(b, w, false);
   context_before(b, w);
+  cast_heads(b, w);
   b.attention("attention", attention_shape(w), fp8_attention(w));
+  cast_output(b, w);
   // Keys and values are joined to travel; the first part is scaled and the others are added to it, in BF16, each by one
   // fused kernel (Transformer Engine, flash_attn_fwd_out_correction).
   if (w.p.cp > 1 && w.p.context == ContextExchange::ring)

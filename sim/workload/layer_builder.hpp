@@ -38,6 +38,9 @@ struct Work {
   double mlp_up() const { return n.mlp == Mlp::swiglu ? 2 : 1; }
 };
 
+// Whether attention runs in FP8: the release can, and no context is cut, or it can that, too.
+bool fp8_attention(const Work& w);
+
 class Builder;
 // Attention in separate kernels (unfused_attention.cpp).
 void unfused_attention(Builder& b, const AttentionShape& shape, double dropout, bool backward);
@@ -49,7 +52,9 @@ class Builder {
           double dropout = 0)
       : out_(out), trained_(!training.lora), software_(software), dropout_(dropout), backward_(backward) {}
 
-  void gemm(const char* name, Precision precision, double m, double n, double k) {
+  void gemm(const char* name, Precision precision, double m, double n, double k, double groups = 1) {
+    if (backward_ && !trained_ && precision == Precision::fp8 && software_.kernels.transposes_frozen)
+      transpose(groups * n * k);
     Operation o;
     o.name = name;
     o.kind = OperationKind::gemm;
@@ -61,7 +66,7 @@ class Builder {
   }
   // One kernel for the same product of each of `groups` experts; m rows each.
   void grouped(const char* name, Precision precision, double groups, double m, double n, double k) {
-    gemm(name, precision, m, n, k);
+    gemm(name, precision, m, n, k, groups);
     Operation& o = out_.back();
     o.groups = groups;
     o.flops *= groups;
@@ -186,6 +191,13 @@ class Builder {
 
  private:
   static constexpr double kNorm = 0.11, kNormBackward = 0.43;  // RMSNorm in one kernel, reference/gpu_lab_14
+  // Of an FP8 weight: a byte read and one written.
+  void transpose(double elements) {
+    Operation o;
+    o.name = "transpose frozen weight";
+    o.bytes = 2 * elements;
+    push(o);
+  }
   void push(Operation o) {
     o.backward = backward_;
     o.part = part_;

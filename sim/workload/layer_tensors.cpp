@@ -132,7 +132,7 @@ struct Writer {
     const int statistics =
         tape.tensor(rows * (w.software.kernels.fused_attention ? kFp32 : kept * static_cast<double>(w.t.sequence)));
     TapeOp o{inputs, {a, statistics}, inputs};
-    if (w.software.kernels.fp8_attention && is_scaled(w.t.precision)) {
+    if (fp8_attention(w)) {
       // It keeps FP8 copies of what it reads and writes.
       double bytes = tape.bytes(a);
       for (const int t : inputs) bytes += tape.bytes(t);

@@ -99,7 +99,15 @@ void Software::Kernels::describe(Description<Kernels>& d) {
   d.optional("fused_latent_rotary", &Kernels::fused_latent_rotary,
              "positions of latent attention (MLA) and what takes its heads apart and joins them are one kernel each "
              "way; else eager ones");
-  d.optional("fp8_attention", &Kernels::fp8_attention, "attention runs in FP8 too");
+  d.optional("fp8_attention", &Kernels::fp8_attention,
+             "attention runs in FP8 too, between casts of what it takes and gives; with context parallelism only where "
+             "fp8_context_attention says so");
+  d.optional("transposes_frozen", &Kernels::transposes_frozen,
+             "frozen FP8 weights are transposed for every gradient of an input, since Hopper's FP8 products want both "
+             "operands along k; else transposed copies are kept, or products take any layout");
+  d.optional("fp8_context_attention", &Kernels::fp8_context_attention,
+             "FP8 attention can be cut over context-parallel ranks, too (Transformer Engine since 1.10); else it runs "
+             "in BF16 there");
   d.optional("recompute_stops_early", &Kernels::recompute_stops_early,
              "full recomputation of a layer ends with the last tensor that its backward wants");
   d.optional("fp8_attention_speedup", &Kernels::fp8_attention_speedup, "FP8 attention kernels against BF16",

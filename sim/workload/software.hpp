@@ -75,6 +75,8 @@ struct Software {
     bool fused_experts = false;  // casts, activation, biases of experts are part of their products; else kernels
     bool recompute_stops_early = false;  // recomputation ends with the last tensor that backward wants
     bool fp8_attention = false;
+    bool transposes_frozen = false;      // frozen FP8 weights, for every gradient of an input
+    bool fp8_context_attention = false;  // also where context-parallel ranks cut the sequence
     double fp8_attention_speedup = 1.4;
     double attention_speed = 1;       // of the release's attention kernels over fused flash attention as measured
     double attention_watts = 1;       // their dynamic power over that of those

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -47,6 +48,7 @@ class Folder {
 struct Run {
   int code = -1;
   std::string out, err;
+  double cpu_s = 0, peak_bytes = 0;  // of the program and of all that it started
   size_t error_lines() const { return static_cast<size_t>(std::count(err.begin(), err.end(), '\n')); }
 };
 
@@ -74,8 +76,14 @@ inline Run run(const std::vector<std::string>& arguments, int interrupt_after_ms
     ::kill(child, SIGINT);
   }
   int status = 0;
-  ::waitpid(child, &status, 0);
+  rusage used{};
+  ::wait4(child, &status, 0, &used);
   Run r;
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
+  r.cpu_s = seconds(used.ru_utime) + seconds(used.ru_stime);
+  r.peak_bytes = 1024.0 * static_cast<double>(used.ru_maxrss);
   r.code = WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
   if (out_file == nullptr) r.out = tw::read_file(out);
   r.err = tw::read_file(err);

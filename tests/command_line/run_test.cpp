@@ -119,6 +119,7 @@ TEST_CASE("run -o leaves results, tables and figures, each whole") {
   const Folder folder;
   const Run r = run({"run", k8, k64, "-o", folder / "out"});
   REQUIRE(r.code == 0);
+  CHECK(r.err.empty());  // what gnuplot grumbles about is not for the user's terminal
   CHECK(json::parse(tw::read_file(folder / "out/result.json")).size() == 2);
   CHECK(tw::read_file(folder / "out/table.txt") == r.out);
   for (const char* name : {"results.csv", "power-smc-llama2-70b-lora-8n.svg", "power-smc-llama2-70b-lora-8n.png",
@@ -131,6 +132,12 @@ TEST_CASE("run -o leaves results, tables and figures, each whole") {
     // Its parts carry no names that the drawing program gave them.
     if (entry.path().extension() == ".svg") CHECK_FALSE(holds(tw::read_file(entry.path().string()), "gnuplot_plot_"));
   }
+}
+
+TEST_CASE("a run that is no benchmark has no column of a benchmark's energy window") {
+  CHECK(holds(run({"run", k8, "-q"}).out, "mlperf_v4_0"));
+  for (const char* scenario : {"scenarios/mixtral-8x7b.json", "scenarios/bert-large.json"})
+    CHECK(run({"run", scenario, "-q"}).out.find("mlperf_v4_0") == std::string::npos);
 }
 
 TEST_CASE("memory over a step: table, CSV and counters agree with the need") {

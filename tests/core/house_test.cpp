@@ -8,6 +8,7 @@
 #include <map>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -105,6 +106,38 @@ TEST_CASE("no file is longer than 400 lines, and no function longer than 80") {
     CAPTURE(entry.path().string(), begin, length);
     CHECK(lines.size() <= 400);
     CHECK(length <= 80);
+  }
+}
+
+// What was measured, and on what, is data of suites and profiles; calibrate reads it.
+TEST_CASE("no source file but the reader of a laboratory knows its rows") {
+  std::set<std::string> phases;
+  for (const char* lab : {"gpu_lab", "gpu_lab_2"}) {
+    std::ifstream in(fs::path(source_folder()) / "reference" / lab / "power.csv");
+    std::string line;
+    std::getline(in, line);
+    std::vector<std::string> head;
+    std::stringstream names(line);
+    for (std::string cell; std::getline(names, cell, ',');) head.push_back(cell);
+    const auto column = std::find(head.begin(), head.end(), "phase") - head.begin();
+    REQUIRE(column < static_cast<std::ptrdiff_t>(head.size()));
+    while (std::getline(in, line)) {
+      std::stringstream cells(line);
+      std::string cell;
+      for (std::ptrdiff_t i = 0; i <= column; ++i) std::getline(cells, cell, ',');
+      if (cell.find('_') != std::string::npos) phases.insert('"' + cell + '"');
+    }
+  }
+  CHECK(phases.size() > 20);
+  for (const auto& entry : fs::recursive_directory_iterator(fs::path(source_folder()) / "sim")) {
+    if (!entry.is_regular_file() || entry.path().filename() == "calibration.cpp") continue;
+    std::ifstream in(entry.path());
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    CAPTURE(entry.path().string());
+    for (const std::string& phase : phases) {
+      CAPTURE(phase);
+      CHECK(text.find(phase) == std::string::npos);
+    }
   }
 }
 

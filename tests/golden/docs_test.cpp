@@ -129,6 +129,36 @@ TEST_CASE("every command of the documentation works") {
   CHECK(commands > 20);
 }
 
+// Speed that is told was measured by a script that anybody can run, as whole processes; peers' whole processes stand
+// beside ours, with the machine they ran on.
+TEST_CASE("the table of speed is that of bench/processes, case by case, and says how peers were measured") {
+  const std::string told = tw::read_file((kSource / "reference/speed.md").string()),
+                    script = tw::read_file((kSource / "bench/processes").string());
+  const size_t begin = told.find("<!-- processes -->"), end = told.find("<!-- end of processes -->");
+  REQUIRE(begin != std::string::npos);
+  REQUIRE(end != std::string::npos);
+  std::vector<std::string> cases;
+  std::istringstream lines(told.substr(begin, end - begin));
+  for (std::string line; std::getline(lines, line);)
+    if (line.rfind("| ", 0) == 0 && line.rfind("| case", 0) != 0)
+      cases.push_back(line.substr(2, line.find(" |", 2) - 2));
+  size_t at = script.find("CASES = ["), listed = 0;
+  const size_t last = script.find("\n]\n", at);
+  REQUIRE(last != std::string::npos);
+  for (const std::string& name : cases) {
+    CAPTURE(name);
+    at = script.find('"' + name + '"', at);
+    REQUIRE(at < last);
+  }
+  for (size_t i = script.find("CASES = ["); (i = script.find("\n    (\"", i + 1)) < last;) ++listed;
+  CHECK(cases.size() == listed);
+  const size_t peers = told.find("## Beside others");
+  REQUIRE(peers != std::string::npos);
+  for (const char* said :
+       {"whole process", "whole processes", "another machine", "which power of ten, not which factor"})
+    CHECK(told.find(said, peers) != std::string::npos);
+}
+
 TEST_CASE("every link of the documentation leads to a file, and docs/index.md to every page") {
   const std::string index = tw::read_file((kSource / "docs/index.md").string());
   for (const fs::path& page : pages()) {

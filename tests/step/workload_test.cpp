@@ -163,6 +163,65 @@ TEST_CASE("products of a rank's only expert grow with its tokens, whether these 
   }
 }
 
+// Hopper's FP8 products want both operands along k.
+TEST_CASE("frozen FP8 weights are transposed for every gradient of an input, where a release does so") {
+  const Architecture n = shipped_network("llama2-70b");
+  Training t;
+  t.sequence = 8192, t.precision = Precision::fp8;
+  Plan p;
+  p.tp = 4;
+  Software once, never;
+  once.kernels.transposes_frozen = true;
+  const auto transposed = [&](const Software& s) {
+    double bytes = 0;
+    const LayerOperations layer = layer_operations(n, t, p, s);
+    for (const auto& list : {layer.forward, layer.backward})
+      for (const Operation& o : list)
+        if (std::string(o.name) == "transpose frozen weight") bytes += o.bytes;
+    return bytes;
+  };
+  CHECK(transposed(once) == 0);  // trained weights come with their transposes
+  t.lora = Lora{};
+  // A byte read and one written for each weight of the layer but its norms'.
+  CHECK(transposed(once) == Approx(2 * (layer_parameters(n) - 2 * 8192.0) / 4));
+  CHECK(transposed(never) == 0);
+  t.recompute = Recompute::full;  // repeats forward, which wants none
+  CHECK(transposed(once) == Approx(2 * (layer_parameters(n) - 2 * 8192.0) / 4));
+  t.precision = Precision::bf16;
+  CHECK(transposed(once) == 0);
+  // One habit of both rounds on one chip, as their configurations say (disable_parameter_transpose_cache).
+  for (const char* round : {"v4.0", "v4.1"})
+    CHECK(load<Software>(std::string("models/software/mlperf-") + round + "-nvidia.json").kernels.transposes_frozen);
+}
+
+TEST_CASE("FP8 attention stands between casts, and is BF16 where a release cannot cut it over ranks") {
+  const Architecture n = shipped_network("llama2-70b");
+  Training t;
+  t.sequence = 8192, t.precision = Precision::fp8;
+  Plan p;
+  Software s;
+  s.kernels.cast_traffic = 1.5;
+  const auto count = [&](const char* begins, bool fp8) {
+    const LayerOperations layer = layer_operations(n, t, p, s);
+    int found = 0;
+    for (const auto& list : {layer.forward, layer.backward})
+      for (const Operation& o : list)
+        if (std::string(o.name).rfind(begins, 0) == 0)
+          found += o.kind == OperationKind::memory || (o.precision == Precision::fp8) == fp8;
+    return found;
+  };
+  CHECK(count("attention", false) == 2);
+  s.kernels.fp8_attention = true;
+  CHECK(count("attention", true) == 2);
+  CHECK(count("cast heads", true) == 2);
+  CHECK(count("cast attention output", true) == 2);
+  p.cp = 2;
+  CHECK(count("attention", false) == 2);
+  CHECK(count("cast heads", true) == 0);
+  s.kernels.fp8_context_attention = true;
+  CHECK(count("attention", true) == 2);
+}
+
 TEST_CASE("current scaling reads an FP8 operand once more, and no other precision's") {
   const Architecture n = shipped_network("llama3.1-8b");
   Training t;

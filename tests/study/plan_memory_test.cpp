@@ -188,6 +188,18 @@ TEST_CASE("Qwen3 30B under FSDP on 8 B200: 141.8 GiB, within 15 %") {
   CHECK(reserved_gib(r) == Approx(141.8).epsilon(0.15));
 }
 
+// As NVIDIA submitted it to round v4.0: TP 2 on H200, TP 4 on H100.
+TEST_CASE("LoRA of 70B with TP 2 fits an H200 and no H100") {
+  Run r;
+  r.network = load<Architecture>("models/networks/llama2-70b.json");
+  r.software = load<Software>("models/software/mlperf-v4.0-nvidia.json");
+  r.software.kernels.fp8_attention = true;
+  r.training.sequence = 8192, r.training.precision = Precision::fp8, r.training.lora = Lora{};
+  r.plan.tp = 2, r.plan.dp = 4, r.plan.gbs = 8;
+  CHECK(r.total() > load<Accelerator>("models/accelerators/h100-sxm.json").memory.value());
+  CHECK(r.total() < load<Accelerator>("models/accelerators/h200-sxm.json").memory.value());
+}
+
 TEST_CASE("LoRA of 70B with TP 1 fits the boards it ran on, and no H100") {
   Run r;
   r.network = load<Architecture>("models/networks/llama2-70b.json");

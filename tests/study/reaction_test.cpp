@@ -13,6 +13,19 @@ TEST_CASE("a larger global batch takes longer a step and works as many samples i
   CHECK(*large.step.samples_per_s > *small.step.samples_per_s);  // accumulation hides the host
 }
 
+TEST_CASE("the MFU is over the peak of the precision of the products") {
+  const std::string bert = "scenarios/bert-large.json";
+  const auto a = loaded(bert).scenario.cluster.node.accelerator;
+  const auto flops = [&](const char* name, Precision precision) {  // of the model, by the MFU
+    const Result r = result(bert, {std::string("/training/precision=") + name});
+    return *r.step.mfu * *r.step.time_s * a.peak(precision).value();
+  };
+  CHECK(a.peak(Precision::fp32).value() < 0.6 * a.peak(Precision::bf16).value());
+  const double bf16 = flops("bf16", Precision::bf16);
+  CHECK(flops("fp32", Precision::fp32) == Approx(bf16).epsilon(1e-9));
+  CHECK(flops("fp8", Precision::fp8) == Approx(bf16).epsilon(1e-9));
+}
+
 TEST_CASE("tensor parallelism trades kernel time for traffic") {
   const Result tp4 = result(kLlama, {"/plan/tp=4", "/plan/cp=1", "/plan/gbs=32"});
   const Result tp8 = result(kLlama, {"/plan/tp=8", "/plan/cp=1", "/plan/gbs=32"});

@@ -257,6 +257,18 @@ TEST_CASE("differences of results: what is the same is left out, changes are of 
   CHECK(faults.empty());
 }
 
+TEST_CASE("what is left of parts that cancel is no difference") {
+  Faults faults;
+  const auto with = [&](const char* idle, const char* left) {
+    const std::string text = std::string(R"([{"trainwatt": "1", "scenario": "a", "step": {"time_s": )") + idle +
+                             R"(, "breakdown_s": {"bubble": )" + left + "}}}]";
+    return comparands_of_results(text, "a.json", faults)->front().outputs;
+  };
+  CHECK(differences({with("2", "4.8e-13"), with("2", "-3.9e-13")}).empty());
+  CHECK(differences({with("2", "4.8e-9"), with("2", "-3.9e-9")}).size() == 1);
+  CHECK(differences({with("2", "0"), with("2.5", "0")}).size() == 1);
+}
+
 TEST_CASE("the parts of two steps that differ are sorted and add up") {
   const auto with = [](const std::string& breakdown) {
     Faults faults;

@@ -38,6 +38,12 @@ struct Work {
   double mlp_up() const { return n.mlp == Mlp::swiglu ? 2 : 1; }
 };
 
+// Channels of keys, without their positions, and values of latent attention on this rank.
+double latent_up_channels(const Work& w);
+// Whether the rows of experts are copied to where they are multiples of what a scaled product wants, and what comes out
+// back.
+bool pads_rows(const Work& w);
+
 class Builder;
 // Attention in separate kernels (unfused_attention.cpp).
 void unfused_attention(Builder& b, const AttentionShape& shape, double dropout, bool backward);

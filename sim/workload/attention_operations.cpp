@@ -83,11 +83,6 @@ void attention_gradient(Builder& b, const Work& w) {
     b.exchange("CP heads", Exchange::cp_all_to_all, kBf16 * s.tokens * s.query + slice);
 }
 
-// Channels of keys, without their positions, and values on this rank.
-double latent_up_channels(const Work& w) {
-  return static_cast<double>(w.n.heads) / w.s.tp * static_cast<double>(w.n.mla->nope + w.n.mla->value);
-}
-
 // Rotary positions. Eager PyTorch casts to FP32, multiplies as complex numbers and casts back, and then copies keys and
 // values for every query head (torchtitan, apply_rotary_emb and repeat_kv); in backward it sums these. Bytes an element
 // at the rate of copies: reference/gpu_lab_10/eager_kernels.csv.
@@ -193,6 +188,10 @@ void project_backward(Builder& b, const Work& w) {
 bool fp8_attention(const Work& w) {
   const Software::Kernels& k = w.software.kernels;
   return k.fp8_attention && is_scaled(w.s.precision) && (w.p.cp < 2 || k.fp8_context_attention);
+}
+
+double latent_up_channels(const Work& w) {
+  return static_cast<double>(w.n.heads) / w.s.tp * static_cast<double>(w.n.mla->nope + w.n.mla->value);
 }
 
 void latents_again(Builder& b, const Work& w) {

@@ -100,10 +100,8 @@ void expert_activation_gradient(Builder& b, const Work& w, const ExpertSizes& e)
   b.cast("cast expert up gradient", w.s.precision, e.routed.rows * up);
 }
 
-// Rows of an expert are copied to where they are multiples of what a scaled product wants, and what comes out back.
 void pad(Builder& b, const Work& w, const ExpertSizes& e, const char* name) {
-  if (is_scaled(w.s.precision) && !w.software.kernels.fused_experts)
-    b.bare(name, 2 * kBf16 * e.routed.rows * e.width, 1);
+  if (pads_rows(w)) b.bare(name, 2 * kBf16 * e.routed.rows * e.width, 1);
 }
 
 // To the ranks that hold the chosen experts, and to all ranks that share one.
@@ -124,6 +122,10 @@ void combine(Builder& b, const Work& w, const ExpertSizes& e, const char* name) 
 }
 
 }  // namespace
+
+bool pads_rows(const Work& w) {
+  return is_scaled(w.s.precision) && !w.software.kernels.fused_experts;
+}
 
 Routed routed_tokens(const Architecture& n, const Training& t, const Plan& p) {
   const double tokens = local_tokens(t, p);

@@ -40,6 +40,11 @@ struct Work {
 
 // Whether attention runs in FP8: the release can, and no context is cut, or it can that, too.
 bool fp8_attention(const Work& w);
+// Channels of keys, without their positions, and values of latent attention on this rank.
+double latent_up_channels(const Work& w);
+// Whether the rows of experts are copied to where they are multiples of what a scaled product wants, and what comes out
+// back.
+bool pads_rows(const Work& w);
 
 class Builder;
 // Attention in separate kernels (unfused_attention.cpp).

@@ -87,36 +87,62 @@ struct Writer {
     return out;
   }
 
-  int latents(int h) {
-    const auto rq = static_cast<double>(w.n.mla->query_rank), rkv = static_cast<double>(w.n.mla->kv_rank);
-    const double width = rq + rkv + static_cast<double>(w.n.mla->rope);
-    const int narrow = product(h, {s.shard, s.hidden, width, 9});
-    const int normed = norm(narrow, s.shard * width);
+  // Up from the latents, then turned: a fused kernel turns queries in their place and writes keys and values anew;
+  // eager ones take the heads apart and join them again (Megatron-Core, multi_latent_attention.py).
+  std::vector<int> latents(int h) {
+    const auto rq = static_cast<double>(w.n.mla->query_rank), rope = static_cast<double>(w.n.mla->rope);
+    const double rkv = static_cast<double>(w.n.mla->kv_rank) + rope,
+                 turned = s.query * rope / (static_cast<double>(w.n.mla->nope) + rope);
+    const int narrow = product(h, {s.shard, s.hidden, rq + rkv, 9});
+    const int kv_latent = norm(narrow, s.shard * rkv), q_latent = rq > 0 ? norm(narrow, s.shard * rq) : h;
+    const double q_width = rq > 0 ? rq : s.hidden;
     const int before = tape.module(of(Module::mla_up));
-    const int up = product(gather(normed, width), {s.tokens, std::max(rq, rkv), s.query + 2 * s.kv, 1, normed});
+    int query = product(gather(q_latent, q_width), {s.tokens, q_width, s.query, 1, q_latent});
+    const int up = product(gather(kv_latent, rkv), {s.tokens, rkv - rope, latent_up_channels(w), 1, kv_latent});
+    TapeOp turn{{up}, {tape.tensor(kBf16 * s.tokens * 2 * s.kv)}, {}};
+    if (eager || !w.software.kernels.fused_latent_rotary) {
+      turn.in.push_back(query), query = tape.tensor(tape.bytes(query));
+      turn.out.push_back(query);
+      turn.forward_workspace = turn.backward_workspace = (eager ? 2 * kFp32 : kBf16) * s.tokens * turned;
+    }
+    tape.add(turn);
     tape.module(before);
-    return up;
+    return {query, turn.out.front()};
   }
-  // Queries, keys and values in one tensor.
-  int projected(int h) {
+  // Queries, keys and values.
+  std::vector<int> projected(int h) {
     const double width = s.query + 2 * s.kv;
     if (w.n.mla) return latents(h);
     const int g = gather(h, s.hidden);
-    if (w.t.recompute != Recompute::alternate) return product(g, {s.tokens, s.hidden, width, 1, h, 1, eager});
+    if (w.t.recompute != Recompute::alternate) return {product(g, {s.tokens, s.hidden, width, 1, h, 1, eager})};
     // Three products, of which the first and the last are kept.
     TapeOp o{{g}, {tape.tensor(kBf16 * s.tokens * width), tape.tensor(kBf16 * s.tokens * (s.query + s.kv))}, {h}};
     for (int i = 0; i < 3; ++i) tape.every_other();
     tape.keep(o.out.back());
     if (w.trained()) o.weight_gradient = kBf16 * s.hidden * width;
     tape.add(o);
-    return o.out.front();
+    return {o.out.front()};
+  }
+
+  // Tensors go to other ranks and come as others of their size. What is computed again afterwards begins with them.
+  int exchanged(int t) {
+    return op({t}, tape.bytes(t), again(Module::attention) ? std::vector{t} : std::vector<int>{});
+  }
+  // Keys and values of other ranks, and what of theirs stands beside those of this one: every slice that came and the
+  // result of every round of a ring, in backward two slices with their gradients (Transformer Engine,
+  // context_parallel.py); or all of them gathered, and the gradients of all before their sum.
+  void contexts(TapeOp& o) const {
+    if (w.p.cp < 2 || w.p.context == ContextExchange::heads) return;
+    const bool ring = w.p.context == ContextExchange::ring;
+    const double slice = kBf16 * s.tokens * 2 * s.kv;
+    o.forward_workspace = w.p.cp * (slice + (ring ? kBf16 * s.tokens * s.output : 0));
+    o.backward_workspace += 2 * slice * (ring ? 2 : w.p.cp);
   }
 
   int attention(int x) {
-    const int qkv = projected(norm(x, s.shard * s.hidden));
-    std::vector<int> inputs = {qkv};
-    if (w.n.qk_norm != QkNorm::none && !w.n.mla) inputs.push_back(norm(qkv, s.tokens * (s.query + s.kv)));
-    const bool repeats = eager && w.n.rotary;
+    std::vector<int> inputs = projected(norm(x, s.shard * s.hidden));
+    if (w.n.qk_norm != QkNorm::none && !w.n.mla) inputs.push_back(norm(inputs.front(), s.tokens * (s.query + s.kv)));
+    const bool repeats = eager && w.n.rotary && !w.n.mla, heads = w.p.cp > 1 && w.p.context == ContextExchange::heads;
     if (repeats) {
       // Rotation in FP32, and keys and values once for every query head.
       TapeOp turn{inputs, {tape.tensor(kBf16 * s.tokens * 3 * s.query)}, {}};
@@ -125,7 +151,9 @@ struct Writer {
       tape.add(turn);
     }
     const int before = tape.module(of(Module::attention));
-    const int a = tape.tensor(kBf16 * s.tokens * s.output);
+    if (heads)
+      for (int& t : inputs) t = exchanged(t);
+    int a = tape.tensor(kBf16 * s.tokens * s.output);
     const double rows = s.tokens * static_cast<double>(w.n.heads) / s.tp;  // of scores
     // Unfused: softmax, and what dropout leaves of it with a mask of one byte, for each score.
     const double kept = w.n.dropout > 0 ? 2 * kBf16 + 1 : kBf16;
@@ -142,13 +170,15 @@ struct Writer {
       o.saves.push_back(a), o.saves.push_back(statistics);
     }
     // FP32 gradients of queries; with shared keys and values those of every query head, before their sum.
-    o.backward_workspace = kFp32 * s.tokens * s.query * (s.kv < s.query && !repeats ? 2 : 1);
-    if (w.p.cp > 1) o.forward_workspace = 2 * kBf16 * s.tokens * 2 * s.kv;  // slices that come and go
+    o.backward_workspace = kFp32 * s.tokens * s.query * (w.n.kv() < w.n.heads && !repeats ? 2 : 1);
+    contexts(o);
     tape.add(o);
+    const int own = a;
+    if (heads) a = op({own}, tape.bytes(own));
     tape.module(before);
     // What a product wants of recomputed attention stays; attention is among what every other operation's rule keeps.
     if (w.t.recompute == Recompute::selective && keeps_input(2)) tape.keep(a);
-    if (w.t.recompute == Recompute::alternate) tape.keep(a), tape.keep(statistics);
+    if (w.t.recompute == Recompute::alternate) tape.keep(own), tape.keep(statistics);
     return sum(x, dropped(scatter(product(a, {s.tokens, s.output, s.hidden, 2, -1, 1, false, false, true}))));
   }
 
@@ -156,9 +186,17 @@ struct Writer {
     const double inner = static_cast<double>(w.n.mamba->inner()) / s.tp;
     const double maps = static_cast<double>(w.n.mamba->maps()) / s.tp;
     const int h = norm(x, s.shard * s.hidden), g = gather(h, s.hidden);
-    const int in = product(g, {s.tokens, s.hidden, 2 * inner + maps, 1, h});
+    const double steps = static_cast<double>(w.n.mamba->heads) / s.tp;
+    const int in = product(g, {s.tokens, s.hidden, 2 * inner + maps + steps, 1, h});
+    // Convolution and scan are one function, which keeps their input alone and makes the rest again; states of every
+    // chunk in FP32 (state-spaces/mamba, ssd_combined.py).
     const int convolved = op({in}, kBf16 * s.tokens * (inner + maps), {in});
-    const int scanned = op({convolved}, kBf16 * s.tokens * inner, {convolved});
+    const int scanned = tape.tensor(kBf16 * s.tokens * inner);
+    TapeOp scan{{convolved}, {scanned}, {in}};
+    const double states =
+        kFp32 * s.tokens * inner * static_cast<double>(w.n.mamba->state) / static_cast<double>(w.n.mamba->chunk);
+    scan.forward_workspace = states, scan.backward_workspace = 2 * states + tape.bytes(convolved);
+    tape.add(scan);
     const int gated = op({scanned}, kBf16 * s.tokens * inner, {scanned});
     return sum(x, scatter(product(gated, {s.tokens, inner, s.hidden, 2})));
   }
@@ -205,11 +243,15 @@ struct Writer {
     int x = op({w.n.expert_latent > 0 ? product(h, {s.shard, s.hidden, width, 9}) : h}, sent);
     if (w.p.ep > 1 || w.p.expert_tp() > 1) x = op({x}, rows);
     if (w.p.ep > 1) x = op({x}, rows);  // sorted by expert
+    const bool pads = pads_rows(w);
+    if (pads) x = op({x}, rows);
     int y = inner(x, -1, r.rows, width, static_cast<double>(w.n.expert_size()) / w.p.expert_tp(), r.experts);
+    if (pads) y = op({y}, rows);
     if (w.p.ep > 1) y = op({y}, rows);
     if (w.p.ep > 1 || w.p.expert_tp() > 1) y = op({y}, sent);
     if (eager) y = op({y}, sent, {y});  // times their gates
-    y = op({y}, kBf16 * s.shard * width);
+    // PyTorch's index_add keeps what it adds (IndexAddBackward0 in reference/gpu_lab_6/saved.csv).
+    y = op({y}, kBf16 * s.shard * width, eager ? std::vector{y} : std::vector<int>{});
     if (w.n.expert_latent > 0) y = product(y, {s.shard, width, s.hidden, 9});
     return w.n.shared_ffn > 0 ? sum(y, dense(h, static_cast<double>(w.n.shared_ffn) / s.tp)) : y;
   }
@@ -227,6 +269,22 @@ struct Writer {
     return sum(x, dropped(y));
   }
 };
+
+// What a next-token layer begins with: embeddings of the tokens after and what the head before it took, normed and
+// projected together.
+Tape join_tape(const Work& w) {
+  Tape tape(w.t, w.software.kernels.eager_elementwise);
+  Writer writer{tape, w};
+  const double elements = w.s.shard * w.s.hidden;
+  const int x = tape.tensor(kBf16 * elements), next = tape.tensor(kBf16 * elements);
+  tape.input(x);
+  tape.add({{}, {next}, {}});
+  const int both = writer.op({writer.norm(next, elements), writer.norm(x, elements)}, kBf16 * 2 * elements);
+  const int y =
+      writer.product(writer.gather(both, 2 * w.s.hidden), {w.s.tokens, 2 * w.s.hidden, w.s.hidden / w.s.tp, 9, both});
+  tape.output(writer.op({y}, kBf16 * elements));
+  return tape;
+}
 
 }  // namespace
 
@@ -286,6 +344,21 @@ Tape head_tape(const Work& w) {
   }
   tape.output(loss);
   return tape;
+}
+
+std::vector<HeadPiece> head_pieces(Work w) {
+  const auto h = static_cast<double>(w.n.hidden), head = 2 * h * static_cast<double>(w.n.vocabulary);
+  std::vector<HeadPiece> pieces;
+  for (int depth = 0; w.n.next_token && depth < w.n.next_token->depth; ++depth) {
+    pieces.push_back({join_tape(w), 4 * h * h, depth > 0});
+    for (const LayerKind& kind : next_token_kinds(w.n)) {
+      w.kind = kind;
+      pieces.push_back({layer_tape(w), layer_flops(w.n, kind, static_cast<double>(w.t.sequence))});
+    }
+    pieces.push_back({head_tape(w), head});
+  }
+  pieces.push_back({head_tape(w), head, !pieces.empty()});
+  return pieces;
 }
 
 std::vector<int> offload_due(int offloaded, int layers) {

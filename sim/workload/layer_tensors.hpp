@@ -7,7 +7,15 @@
 namespace tw {
 
 Tape layer_tape(const Work& work);
-// Final norm, head and loss; what next-token layers join counts with their layers.
+// Final norm, head and loss.
 Tape head_tape(const Work& work);
+
+// What follows the last layer, in the order of a forward pass: next-token layers with their heads, and the head.
+struct HeadPiece {
+  Tape tape;
+  double flops = 0;     // of one token
+  bool shares = false;  // its input is an earlier piece's, too, whose backward pass frees it
+};
+std::vector<HeadPiece> head_pieces(Work work);
 
 }  // namespace tw

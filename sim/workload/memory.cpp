@@ -207,21 +207,17 @@ Visits::Visit Visits::visit(int chunk) const {
     if (fresh) gather(at->second, chunk, false, 1.0 / count);
     order.push_back(&at->second);
   }
+  const double x = kBf16 * sizes_of(n_, t_, p_).shard * static_cast<double>(n_.hidden);
   const bool ends = chunk == last && n_.vocabulary > 0, begins = chunk == 0 && n_.vocabulary > 0;
   std::vector<Unit> heads;
   if (ends) {
-    const Unit head =
-        unit(head_tape(work({})), 2 * static_cast<double>(n_.hidden) * static_cast<double>(n_.vocabulary));
-    for (int depth = 0; n_.next_token && depth < n_.next_token->depth; ++depth) {
-      for (const LayerKind& kind : next_token_kinds(n_))
-        heads.push_back(unit(layer_tape(work(kind)), layer_flops(n_, kind, static_cast<double>(t_.sequence))));
-      heads.push_back(head);
+    for (const HeadPiece& piece : head_pieces(work({}))) {
+      heads.push_back(unit(piece.tape, piece.flops));
+      if (piece.shares) heads.back().backward.add(Held::activations, x);
     }
-    heads.push_back(head);
     gather(heads.back(), chunk, true, chunk == 0 && !n_.tied_embeddings ? 0.5 : 1);
   }
   Unit table;
-  const double x = kBf16 * sizes_of(n_, t_, p_).shard * static_cast<double>(n_.hidden);
   table.forward.add(Held::activations, x);
   if (begins) {
     const double bytes = kBf16 * static_cast<double>(n_.vocabulary) / p_.tp * static_cast<double>(n_.hidden);

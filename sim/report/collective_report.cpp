@@ -115,7 +115,7 @@ std::string choice_text(const CollectiveCost& cost) {
     out += fmt::format("  {:<18} {:<8} {}{}\n", k.algorithm, measured ? "measured" : choice_name(k.protocol),
                        time_text(k.assumed_s), why);
   }
-  // A library chooses by a model of its own (NCCL: tuning.cc), which counts neither slots that fill on the way nor
+  // A library is taken to choose by a model of its own, which counts neither slots that fill on the way nor
   // adapters shared; a way that it leaves too late makes a larger buffer faster.
   const network::Considered *taken = nullptr, *fastest = nullptr;
   for (const network::Considered& k : all) {

@@ -5,7 +5,8 @@
 
 A rank is one process with PyTorch's fake process group, whose exchanges allocate as NCCL's do and move nothing; DDP, whose
 reducer wants a real one, is a group of one rank. Needs PyTorch 2.11 with CUDA, measure_gpu.py and measure_memory.py beside it.
---left instead: what stays of a model that a process has deleted.
+--left instead: what stays of a model that a process has deleted. --replay instead: the same rows one after the other in one process
+for each way of running, as those laboratories did, with what it holds beside each row's own step.
 """
 import csv
 import gc
@@ -107,25 +108,32 @@ def pipeline(row, rank):
     return torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved()
 
 
+def replicated(row):
+    return row["parallel"] == "DDP" or (row["parallel"] == "TP+DDP" and int(row["dp"]) > 1)
+
+
+def case_of(row):
+    kind, tp = row["parallel"], int(row["tp"])
+    return dict(id=row["id"], kind="DDP" if replicated(row) else "FSDP2" if kind == "HSDP" else kind, view=True, tp=tp, talk=tp > 1,
+                layers=int(row["layers"]), hidden=int(row["hidden"]), heads=int(row["heads"]), kv=int(row["kv_heads"]),
+                ffn=int(row["ffn"]), seq=int(row["seq"]), mbs=int(row["micro_batch"]), ga=int(row["microbatches"]),
+                lora=int(row["lora_rank"]), recompute=row.get("recompute", "none"), compiled=row.get("compiled") == "1",
+                experts=int(row.get("experts") or 0), top=int(row.get("experts_per_token") or 0))
+
+
 def one(row, rank):
     """Peaks of allocated and reserved bytes."""
-    kind, tp, dp = row["parallel"], int(row["tp"]), int(row["dp"])
-    replicas = kind == "DDP" or (kind == "TP+DDP" and dp > 1)
-    join(replicas, rank, int(row["gpus"]))
+    kind, dp = row["parallel"], int(row["dp"])
+    join(replicated(row), rank, int(row["gpus"]))
     if kind == "PP":
         return pipeline(row, rank)
     if kind == "EP":
         exchange_tokens(int(row["ep"]))
     if kind == "HSDP":
         shard_in_groups(dp // int(row["shard_group"]), int(row["shard_group"]))
-    case = dict(id=row["id"], kind="DDP" if replicas else "FSDP2" if kind == "HSDP" else kind, view=True, tp=tp, talk=tp > 1,
-                layers=int(row["layers"]), hidden=int(row["hidden"]), heads=int(row["heads"]), kv=int(row["kv_heads"]),
-                ffn=int(row["ffn"]), seq=int(row["seq"]), mbs=int(row["micro_batch"]), ga=int(row["microbatches"]),
-                lora=int(row["lora_rank"]), recompute=row.get("recompute", "none"), compiled=row.get("compiled") == "1",
-                experts=int(row.get("experts") or 0), top=int(row.get("experts_per_token") or 0))
     torch.cuda.empty_cache = settle
     out = {name: [] for name in measure_memory.COLUMNS}
-    measure_memory.run_case(case, 0, int(row["gpus"]), out)
+    measure_memory.run_case(case_of(row), 0, int(row["gpus"]), out)
     return out["steps"][0]["peak_bytes"], out["steps"][0]["reserved_peak_bytes"]
 
 
@@ -157,7 +165,54 @@ def left(kind, ranks, layers, real):
     return told + [torch.cuda.memory_allocated() / 2**20]
 
 
+def replay(rows, alone, real, ranks, steps):
+    """Rows one after the other in this process, each deleted, nothing collected: what is left when a row begins, and what its steps
+    hold beside `alone`, the peaks of steps.csv."""
+    join(real, 0, ranks)
+    exchanges = False
+    for row in rows:
+        left = torch.cuda.memory_allocated()
+        if row["parallel"] == "EP" and not exchanges:
+            exchanges = True
+            exchange_tokens(int(row["ep"]))
+        if row["parallel"] == "HSDP":
+            shard_in_groups(int(row["dp"]) // int(row["shard_group"]), int(row["shard_group"]))
+        case = case_of(row)
+        model = measure_memory.build(case, 0, ranks)
+        optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-5, fused=True)
+        x, g = (torch.randn(case["mbs"], case["seq"], case["hidden"], device="cuda", dtype=BF16) for _ in range(2))
+        for i in range(steps):
+            if i == 3:
+                torch.cuda.synchronize()
+                torch.cuda.reset_peak_memory_stats()
+            model(x).backward(g)
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+        torch.cuda.synchronize()
+        own, measured = int(alone[row["id"]]["peak_bytes"]), int(alone[row["id"]]["row_bytes"])
+        print(row["id"], ranks, steps, *(round(b / 2**20, 2) for b in (left, torch.cuda.max_memory_allocated() - own, measured - own)),
+              gc.get_stats()[2]["collections"], sep=",", flush=True)
+        del model, optimizer, x, g
+        torch.cuda.empty_cache()
+    return ()
+
+
+def replays(steps_csv, *paths):
+    """Rows of one process: plain and replicated ones, sharded ones of two ranks, those of gpu_lab_3 on two and on four. Pipelines leave
+    nothing; replicated rows of gpu_lab_3 want another process group than their neighbours' and are left out."""
+    rows = {row["id"]: row for path in paths for row in csv.DictReader(open(path))}
+    alone = {row["row"]: row for row in csv.DictReader(open(steps_csv))}
+    print("row,ranks,steps,left_mib,beside_mib,row_beside_mib,full_collections", flush=True)
+    for steps in (6, 50):
+        for begin, real, ranks, ids in (("lab-", True, 1, "01 02 03 04 05 07 09 10 11 12 13 16 18"), ("lab-", False, 2, "32 34 36"),
+                                        ("lab3-", False, 2, "c01 c03 m01 m02"), ("lab3-", False, 4, "d01 d03 d05 e01 e02")):
+            apart(replay, [rows[begin + i] for i in ids.split()], alone, real, ranks, steps)
+
+
 def main():
+    if sys.argv[1:2] == ["--replay"]:
+        replays(*sys.argv[2:])
+        return
     if sys.argv[1:] == ["--left"]:
         for kind, ranks, layers, real in (("single", 1, 4, False), ("FSDP2", 4, 8, False), ("DDP", 1, 4, True)):
             print(kind, ranks, layers, apart(left, kind, ranks, layers, real), flush=True)

@@ -37,6 +37,30 @@ std::string use_of(const std::string& scenario, const std::string& file) {
   return fs::proximate(fs::absolute(direct.value_or(scenario)), folder, ignored).string();
 }
 
+// "none,norms+activation,full".
+Reader recomputations(std::vector<RecomputeWay>& out) {
+  return [&out](const std::string& list) {
+    std::vector<std::string> names;
+    for (const auto& entry : Choices<Recompute>::table()) names.push_back(entry.first);
+    for (const auto& entry : Choices<Module>::table()) names.push_back(entry.first);
+    for (const std::string& word : words_of(list)) {
+      RecomputeWay way;
+      bool whole = false;
+      for (const auto& [name, recompute] : Choices<Recompute>::table())
+        if (name == word) way.recompute = recompute, whole = true;
+      for (const std::string& part : whole ? std::vector<std::string>{} : split(word, '+')) {
+        way.recompute = Recompute::selective;
+        const size_t before = way.modules.size();
+        for (const auto& [name, module] : Choices<Module>::table())
+          if (name == part) way.modules.push_back(module);
+        if (way.modules.size() == before) return choice_problem(part, names);
+      }
+      out.push_back(way);
+    }
+    return std::string();
+  };
+}
+
 // Numbers of nodes to look at, and whether the cluster has them.
 void check_nodes(const PlanArguments& a, const Scenario& s, std::vector<int>& nodes, Faults& faults) {
   if (a.max_nodes > 0 && nodes.empty()) counts(nodes)(fmt::format("1..{}", a.max_nodes));
@@ -144,6 +168,10 @@ Command plan_command() {
            "--offload-states", "LIST",
            "shares of the optimizer's states that wait in the host's memory, such as 0,0.5,1; default: the scenario's",
            shares(space.offload_states)),
+       option("--recompute", "LIST",
+              "ways of recomputation, least first, such as none,norms+activation,attention+mlp,full: of each plan the "
+              "first that fits; default: none, the scenario's modules, full",
+              recomputations(space.recompute)),
        option("--max-memory", "SIZE", "memory of a GPU that a plan may use, such as \"75 GB\"; default: 90 % of it",
               quantity<Bytes>(a->memory_bytes)),
        option("--facility-power", "W",

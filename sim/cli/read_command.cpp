@@ -77,7 +77,7 @@ Command read_command() {
       "  trainwatt read outlets.csv --map \"time=When,watts=Load (W),source=Outlet\" -o measured.csv\n"
       "\n"
       "Networks: config.json of a Hugging Face repository (families llama, mistral, mixtral, qwen2, qwen3, qwen3_moe, "
-      "deepseek_v3, gpt_oss, nemotron_h, llama4, olmo2, olmo3).\n"
+      "deepseek_v2, deepseek_v3, kimi_k2, gpt_oss, nemotron_h, llama4, olmo2, olmo3).\n"
       "Clusters: NCCL topology XML (NCCL_TOPO_DUMP_FILE), Slurm's topology.conf, network files of ASTRA-sim (yml, "
       "json), a CSV of cables (from, port, to, port, speed). What such a file leaves open, as watts and storage, comes "
       "from a known cluster (--base), and is said.\n"

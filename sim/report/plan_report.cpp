@@ -95,7 +95,7 @@ json plan_of(const PlanCandidate& c) {
   const Plan& p = c.plan;
   json j = described_json(
       PlanResult{p.nodes, p.tp * p.pp * p.cp * p.dp, p.tp, p.pp, p.vp, p.cp, p.dp, p.ep, p.mbs, p.gbs, p.ga()});
-  j["sharding"] = choice_name(p.sharding), j["recompute"] = choice_name(c.recompute);
+  j["sharding"] = choice_name(p.sharding), j["recompute"] = recompute_text(c.recompute);
   j["offload_states"] = c.offload_states;
   return j;
 }
@@ -147,7 +147,7 @@ std::string answers_table(const std::vector<const PlanAnswer*>& shown) {
         std::to_string(p.mbs),
         std::to_string(p.ga()),
         std::to_string(p.gbs),
-        choice_name(a->candidate.recompute),
+        recompute_text(a->candidate.recompute),
         choice_name(p.sharding),
         fmt::format("{:.4g}", a->candidate.offload_states),
         or_dash(r.step.time_s, short_time),
@@ -194,7 +194,7 @@ std::string plan_text(const PlanCandidate& c) {
   if (p.ep > 1) text += fmt::format(" EP{}", p.ep);
   return text +
          fmt::format(" MBS{} GA{}{}{}", p.mbs, p.ga(),
-                     c.recompute == Recompute::none ? "" : ", recompute " + choice_name(c.recompute),
+                     c.recompute.recompute == Recompute::none ? "" : ", recompute " + recompute_text(c.recompute),
                      p.sharding == Sharding::none ? "" : ", " + choice_name(p.sharding)) +
          (c.offload_states > 0 ? fmt::format(", {:.4g} of states in host memory", c.offload_states) : "");
 }
@@ -288,6 +288,8 @@ std::string fit_json(const HallFit& f) {
 
 std::string plan_scenario(const PlanCandidate& c, const std::string& use, const std::string& name) {
   const Plan& p = c.plan;
+  json modules = json::array();
+  for (const Module m : c.recompute.modules) modules.push_back(choice_name(m));
   const json j = {{"use", use},
                   {"name", name},
                   {"plan",
@@ -303,7 +305,10 @@ std::string plan_scenario(const PlanCandidate& c, const std::string& use, const 
                     {"sharding", choice_name(p.sharding)},
                     {"layout", p.layout.empty() ? json(nullptr) : json(p.layout)},
                     {"etp", p.etp > 0 ? json(p.etp) : json(nullptr)}}},
-                  {"training", {{"recompute", choice_name(c.recompute)}, {"offload_states", c.offload_states}}},
+                  {"training",
+                   {{"recompute", choice_name(c.recompute.recompute)},
+                    {"recompute_modules", modules},
+                    {"offload_states", c.offload_states}}},
                   // What was measured belongs to the plan it was measured with.
                   {"reference", nullptr}};
   return json_text(j);

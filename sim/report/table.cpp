@@ -34,7 +34,7 @@ void plan_lines(std::string& out, const Result& r) {
   if (p.pp > 1) plan += fmt::format("PP {}, ", p.pp);
   if (p.vp > 1) plan += fmt::format("VP {}, ", p.vp);
   plan += fmt::format("CP {}, DP {}", p.cp, p.dp);
-  if (p.ep > 1) plan += fmt::format(", EP {}", p.ep);
+  if (p.etp) plan += fmt::format(", EP {}, ETP {}, EDP {}", p.ep, *p.etp, *p.edp);
   plan += fmt::format("; micro-batch {}, global batch {}, accumulation {}", p.mbs, p.gbs, p.ga);
   out += wrapped(plan, "  ", "  ");
   out += fmt::format("  seed {}, inputs {}\n", r.seed, r.inputs_sha256.substr(0, 16));

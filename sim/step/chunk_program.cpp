@@ -32,7 +32,7 @@ ChunkProgram::ChunkProgram(const StepInputs& in, const ExchangeTime& exchange, c
   if (pass == Pass::evaluation) software.kernels.cast_transpose = 0;
   const LayerOperations embed = embedding_operations(*in.network, *in.training, *in.plan, software);
   const LayerOperations head = head_operations(*in.network, *in.training, *in.plan, software);
-  for (const LayerKind& kind : layer_kinds(*in.network)) {
+  for (const LayerKind& kind : layers_as_trained(*in.network, *in.training, layers_of_chunks(*in.network, *in.plan))) {
     if (of_kind_.count(kind) > 0) continue;
     const LayerOperations layer = layer_operations(*in.network, kind, *in.training, *in.plan, software);
     const auto list = [&](const std::vector<Operation>& operations, double slow) {
@@ -346,7 +346,7 @@ PassCost ChunkProgram::whole_cost(const ChunkShape& shape, bool split) const {
 
 std::vector<ChunkShape> chunk_shapes(const StepInputs& in) {
   const auto layers = layers_of_chunks(*in.network, *in.plan);
-  const auto kinds = layer_kinds(*in.network);
+  const auto kinds = layers_as_trained(*in.network, *in.training, layers);
   auto next = kinds.begin();
   std::vector<ChunkShape> shapes(layers.size());
   for (size_t c = 0; c < layers.size(); ++c) {

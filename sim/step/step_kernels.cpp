@@ -93,7 +93,9 @@ std::vector<StepKernel> step_kernels(const StepInputs& in, const Slowdown& slowd
   const auto both = [&](const LayerOperations& ops, double times) {
     add(ops.forward, times, slowdown.forward), add(ops.backward, times, slowdown.backward);
   };
-  for (const auto& [kind, count] : count_kinds(layer_kinds(*in.network), 0, in.network->layers))
+  for (const auto& [kind, count] :
+       count_kinds(layers_as_trained(*in.network, *in.training, layers_of_chunks(*in.network, *in.plan)), 0,
+                   in.network->layers))
     both(layer_operations(*in.network, kind, *in.training, *in.plan, *in.software), count / stages);
   both(embedding_operations(*in.network, *in.training, *in.plan, *in.software), 1 / stages);
   both(head_operations(*in.network, *in.training, *in.plan, *in.software), 1 / stages);

@@ -23,7 +23,9 @@ std::set<Exchange> exchanges_of(const StepInputs& in) {
       for (const Operation& o : *list)
         if (o.kind == OperationKind::exchange) found.insert(o.exchange);
   };
-  for (const auto& [kind, count] : count_kinds(layer_kinds(*in.network), 0, in.network->layers))
+  for (const auto& [kind, count] :
+       count_kinds(layers_as_trained(*in.network, *in.training, layers_of_chunks(*in.network, *in.plan)), 0,
+                   in.network->layers))
     note(layer_operations(*in.network, kind, *in.training, *in.plan, *in.software));
   note(embedding_operations(*in.network, *in.training, *in.plan, *in.software));
   note(head_operations(*in.network, *in.training, *in.plan, *in.software));

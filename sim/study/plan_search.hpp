@@ -17,6 +17,16 @@ enum class PlanObjective { time, energy, cost, carbon };
 // Seconds to train, joules and kg CO2e of the facility, USD for its energy; nothing where it does not apply.
 Maybe objective_value(PlanObjective objective, const Result& result);
 
+// A way of recomputation; with selective: the modules, or none for attention alone.
+struct RecomputeWay {
+  Recompute recompute = Recompute::none;
+  std::vector<Module> modules;
+  bool operator==(const RecomputeWay& o) const { return recompute == o.recompute && modules == o.modules; }
+};
+RecomputeWay recompute_way(const Training& training);
+// "none", "norms+activation", "full".
+std::string recompute_text(const RecomputeWay& way);
+
 // What is searched. Empty lists: the scenario's own value; sharding: its own, and with all weights trained and none of
 // its own also zero1.
 struct PlanSpace {
@@ -24,7 +34,9 @@ struct PlanSpace {
   std::vector<int> gbs_per_node;  // or samples of the global batch for each node, in place of gbs
   std::vector<Sharding> sharding;
   std::vector<double> offload_states;  // shares of the optimizer's states in the host's memory
-  bool unusual = false;                // also plans that practice avoids: pipelines inside a node with NVLink
+  // In this order; the first that fits is taken. Empty: none, the scenario's list of modules (attention alone), full.
+  std::vector<RecomputeWay> recompute;
+  bool unusual = false;  // also plans that practice avoids: pipelines inside a node with NVLink
 };
 
 struct PlanLimits {
@@ -38,7 +50,7 @@ inline constexpr double kMemoryShare = 0.9;
 
 struct PlanCandidate {
   Plan plan;
-  Recompute recompute = Recompute::none;
+  RecomputeWay recompute;
   double offload_states = 0;
   double memory_bytes = 0;
   double step_s = 0, node_w = 0;  // estimated

@@ -42,6 +42,14 @@ class Enumeration {
     nodes_ = o.space.nodes.empty() ? std::vector<int>{s.plan.nodes} : o.space.nodes;
     offload_ =
         o.space.offload_states.empty() ? std::vector<double>{s.training->offload_states} : o.space.offload_states;
+    ways_ = o.space.recompute;
+    if (ways_.empty())
+      for (const auto& [name, recompute] : Choices<Recompute>::table()) {
+        // A way of PyTorch's own: looked at where the scenario uses it.
+        if (recompute == Recompute::alternate && s.training->recompute != recompute) continue;
+        ways_.push_back({recompute, {}});
+        if (recompute == Recompute::selective) ways_.back().modules = s.training->recompute_modules;
+      }
     sharding_ = o.space.sharding;
     if (sharding_.empty()) {
       sharding_ = {s.plan.sharding};
@@ -127,26 +135,24 @@ class Enumeration {
     too_large.push_back(*first);
   }
 
-  // Recomputation only adds work: of those that differ in nothing else, the least that fits is the fastest. Returns
-  // whether one fits; `first`: the first of all that were tried.
+  // Recomputation only adds work: of those that differ in nothing else, the least that fits is the fastest, or the
+  // first in the order given. Returns whether one fits; `first`: the first of all that were tried.
   bool least_recomputed(const Plan& p, double offload, bool own, std::optional<PlanCandidate>& first,
                         std::vector<PlanCandidate>& list, std::vector<PlanCandidate>& too_large) {
     PlanCandidate c;
     c.plan = p;
     c.offload_states = offload;
-    Training training = with_candidate(*s_.training, c);
     own = own && offload == s_.training->offload_states;
     std::optional<PlanCandidate> least;
     bool listed = false;
     if (const std::tuple steps{p.pp, p.vp, p.ga()}; work_.empty() || steps != work_of_)
       work_ = memory_work(p), work_of_ = steps;
-    for (const auto& [name, recompute] : Choices<Recompute>::table()) {
-      // A way of PyTorch's own: looked at where the scenario uses it.
-      if (recompute == Recompute::alternate && s_.training->recompute != recompute) continue;
-      training.recompute = c.recompute = recompute;
-      const PlanMemory memory = plan_memory(*s_.network, training, p, s_.software, work_);
+    const auto own_way = std::find(ways_.begin(), ways_.end(), recompute_way(*s_.training));
+    for (auto way = ways_.begin(); way != ways_.end(); ++way) {
+      c.recompute = *way;
+      const PlanMemory memory = plan_memory(*s_.network, with_candidate(*s_.training, c), p, s_.software, work_);
       c.memory_bytes = memory.memory.total();
-      c.own = own && recompute == s_.training->recompute;
+      c.own = own && way == own_way;
       if (!least) least = c;
       if (!first) first = c;
       const bool fits = c.memory_bytes <= (c.own ? std::max(memory_, capacity_) : memory_) &&
@@ -155,8 +161,8 @@ class Enumeration {
       list.push_back(c);
       listed = true;
       // Less recomputation than the least that fits would be faster.
-      if (recompute != Recompute::none) too_large.push_back(*least);
-      if (own && !c.own && recompute < s_.training->recompute) continue;  // the own plan is looked at as it stands, too
+      if (way != ways_.begin()) too_large.push_back(*least);
+      if (own && way < own_way && own_way != ways_.end()) continue;  // the own plan is looked at as it stands, too
       break;
     }
     return listed;
@@ -174,6 +180,7 @@ class Enumeration {
   std::vector<int> nodes_;
   std::vector<Sharding> sharding_;
   std::vector<double> offload_;  // shares of the states
+  std::vector<RecomputeWay> ways_;
 };
 
 }  // namespace

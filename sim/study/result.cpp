@@ -18,6 +18,8 @@ void PlanResult::describe(Outputs<PlanResult>& d) {
   d.output("mbs", &PlanResult::mbs, "samples", "micro-batch size");
   d.output("gbs", &PlanResult::gbs, "samples", "global batch size");
   d.output("ga", &PlanResult::ga, "1", "gradient accumulation: micro-batches of a rank in one step");
+  d.output("etp", &PlanResult::etp, "1", "tensor parallelism of an expert; null: no experts");
+  d.output("edp", &PlanResult::edp, "1", "ranks of a stage that hold the same experts; null: no experts");
 }
 
 void StepResult::describe(Outputs<StepResult>& d) {

@@ -28,6 +28,7 @@ using Maybe = std::optional<double>;
 
 struct PlanResult {
   int nodes = 0, gpus = 0, tp = 1, pp = 1, vp = 1, cp = 1, dp = 1, ep = 1, mbs = 1, gbs = 0, ga = 1;
+  Maybe etp = {}, edp = {};
   static void describe(Outputs<PlanResult>& d);
 };
 

@@ -74,6 +74,11 @@ void warn_about(Result& r, const LoadedScenario& loaded, const PowerRun& power) 
   if (const double mfu = r.step.mfu.value_or(0); mfu > 1)
     r.warnings.push_back(fmt::format(
         "an MFU of {:.2f} cannot be: the peaks of {} and its measured kernels do not belong together", mfu, a.name));
+  if (s.training && s.training->recompute != Recompute::selective && !s.training->recompute_modules.empty())
+    r.warnings.push_back(fmt::format("recompute_modules change nothing: recompute is {}, not selective",
+                                     choice_name(s.training->recompute)));
+  if (s.training && s.training->recompute == Recompute::none && s.training->recompute_layers > 0)
+    r.warnings.push_back("recompute_layers changes nothing: recompute is none");
   if (s.network && s.plan.tp > s.cluster.node.gpus * s.cluster.node.nvlink.nodes)
     r.warnings.push_back(
         fmt::format("tensor parallelism of {} leaves the NVLink domain of {} GPUs: every layer waits "

@@ -150,6 +150,27 @@ void check_offload(const Scenario& s, const ReadContext& at) {
     at.at("offload_update").fault("the host's processors update AdamW's states only", "device");
 }
 
+// Modules to compute again are parts of the network's layers.
+void check_recompute(const Scenario& s, const ReadContext& at) {
+  const Training& t = *s.training;
+  const auto kinds = layer_kinds(*s.network);
+  const auto some = [&](auto test) { return std::any_of(kinds.begin(), kinds.end(), test); };
+  for (size_t i = 0; i < t.recompute_modules.size() && t.recompute == Recompute::selective; ++i) {
+    const Module m = t.recompute_modules[i];
+    const bool there =
+        m == Module::mla_up    ? s.network->mla.has_value()
+        : m == Module::experts ? some([](const LayerKind& k) { return k.feed == Feed::experts; })
+        : m == Module::mlp     ? some([](const LayerKind& k) { return k.feed == Feed::mlp; })
+        : m == Module::attention
+            ? some([](const LayerKind& k) { return k.mixer == Mixer::attention || k.mixer == Mixer::window; })
+            : true;
+    if (!there)
+      at.at("recompute_modules")
+          .at(i)
+          .fault(fmt::format("{} has no layer with {}", s.network->name, choice_name(m)), "modules of its layers");
+  }
+}
+
 // Everything that one value cannot tell by itself: what belongs together, what divides, what fits the cluster.
 void check_scenario(Scenario& s, const ReadContext& root) {
   if (s.network.has_value() == s.workload.has_value())
@@ -175,6 +196,7 @@ void check_scenario(Scenario& s, const ReadContext& root) {
           fmt::format("a window of {} tokens exceeds the sequence ({})", s.network->window, s.training->sequence),
           "at most the sequence");
     check_plan(s.plan, *s.network, *s.training, s.cluster.node.gpus, plan);
+    check_recompute(s, root.at("training"));
     if (s.cluster.node.accelerator.peak(s.training->precision).value() <= 0)
       root.at("training")
           .at("precision")

@@ -25,6 +25,7 @@
 #include "study/validate.hpp"
 #include "topology/placement.hpp"
 #include "workload/operations.hpp"
+#include "workload/parameters.hpp"
 
 namespace tw {
 namespace {
@@ -36,6 +37,7 @@ PlanResult plan_of(const Scenario& s) {
   r.gpus = r.nodes * s.cluster.node.gpus;
   r.tp = p.tp, r.pp = p.pp, r.vp = p.vp, r.cp = p.cp, r.dp = p.dp, r.ep = p.ep, r.mbs = p.mbs, r.gbs = p.gbs;
   r.ga = s.workload ? 1 : p.ga();
+  if (s.network && s.network->experts > 0) r.etp = p.expert_tp(), r.edp = expert_copies(p);
   return r;
 }
 

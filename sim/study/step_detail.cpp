@@ -50,7 +50,8 @@ double domain_rate_Bps(const Scenario& s, const Fabric& fabric, double step_s) {
       for (const Operation& o : *list)
         if (const int n = rate(o.exchange); n > 1) bytes += times * sent_bytes(o.exchange, o.bytes, n);
   };
-  for (const auto& [kind, count] : count_kinds(layer_kinds(*s.network), 0, s.network->layers))
+  for (const auto& [kind, count] :
+       count_kinds(layers_as_trained(*s.network, *s.training, layers_of_chunks(*s.network, p)), 0, s.network->layers))
     add(layer_operations(*s.network, kind, *s.training, p, s.software), static_cast<double>(count) / p.pp);
   add(embedding_operations(*s.network, *s.training, p, s.software), 1.0 / p.pp);
   add(head_operations(*s.network, *s.training, p, s.software), 1.0 / p.pp);

@@ -55,8 +55,11 @@ enum class Feed { none, mlp, experts };
 struct LayerKind {
   Mixer mixer = Mixer::attention;
   Feed feed = Feed::mlp;
-  bool operator==(const LayerKind& o) const { return mixer == o.mixer && feed == o.feed; }
-  bool operator<(const LayerKind& o) const { return mixer != o.mixer ? mixer < o.mixer : feed < o.feed; }
+  bool kept = false;  // nothing of it is computed again, whatever is of others (Training::recompute_layers)
+  bool operator==(const LayerKind& o) const { return mixer == o.mixer && feed == o.feed && kept == o.kept; }
+  bool operator<(const LayerKind& o) const {
+    return mixer != o.mixer ? mixer < o.mixer : feed != o.feed ? feed < o.feed : kept < o.kept;
+  }
 };
 
 // A transformer, or a stack of other layers: decoder (causal) or encoder.

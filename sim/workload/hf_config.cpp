@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
@@ -15,7 +16,8 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kFamilies =
-    "llama, mistral, mixtral, qwen2, qwen3, qwen3_moe, deepseek_v3, gpt_oss, nemotron_h, llama4, olmo2, olmo3";
+    "llama, mistral, mixtral, qwen2, qwen3, qwen3_moe, deepseek_v2, deepseek_v3, kimi_k2, gpt_oss, nemotron_h, llama4, "
+    "olmo2, olmo3";
 
 class Config {
  public:
@@ -76,6 +78,21 @@ class Config {
  public:
   std::string family;
 };
+
+// Python writes numbers that JSON has not (Infinity in time_step_limit of nemotron_h): null in their place, no
+// character moved.
+std::string without_infinities(std::string text) {
+  bool quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"') quoted = !quoted;
+    if (quoted && text[i] == '\\') ++i;
+    if (quoted || (text[i] != '-' && text[i] != 'I' && text[i] != 'N')) continue;
+    for (const std::string word : {"-Infinity", "Infinity", "NaN"})
+      if (text.compare(i, word.size(), word) == 0)
+        text.replace(i, word.size(), word == "NaN" ? "0.0" : "null" + std::string(word.size() - 4, ' '));
+  }
+  return text;
+}
 
 bool sliding(const std::string& type) {
   return type == "sliding_attention" || type == "chunked_attention";
@@ -141,6 +158,19 @@ std::string pattern_of(const std::vector<std::string>& layers) {
   return runs(layers);
 }
 
+// Letters of a hybrid's layers: as they stand, or from their names.
+std::string layer_letters(const Config& c, const char* letters, const char* names) {
+  static const std::map<std::string, char> known = {{"mamba", 'M'}, {"attention", '*'}, {"moe", 'E'}, {"mlp", '-'}};
+  std::string out = c.text(letters);
+  if (!out.empty()) return out;
+  for (const std::string& name : c.texts(names)) {
+    const auto at = known.find(name);
+    if (at == known.end()) c.fault(names, fmt::format("no layer \"{}\"", name), "mamba, attention, moe or mlp");
+    out += at == known.end() ? '-' : at->second;
+  }
+  return out;
+}
+
 // Keys of the network file, in order.
 class ConfigWriter {
  public:
@@ -189,10 +219,12 @@ void write_experts(ConfigWriter& w, const Config& c, long dense_ffn) {
 }
 
 void write_network(ConfigWriter& w, const Config& c, const std::string& name) {
-  const long layers = c.number("num_hidden_layers"), heads = c.number("num_attention_heads");
   const bool hybrid = c.family == "nemotron_h";
-  const std::string letters = c.text("hybrid_override_pattern");
-  if (hybrid && letters.empty()) c.fault("hybrid_override_pattern", "missing", "letters M, E, * and -");
+  const std::string letters = hybrid ? layer_letters(c, "hybrid_override_pattern", "layers_block_type") : "";
+  const long layers = c.number("num_hidden_layers", hybrid ? static_cast<long>(letters.size()) : -1);
+  const long heads = c.number("num_attention_heads");
+  if (hybrid && letters.empty())
+    c.fault("hybrid_override_pattern", "missing", "letters M, E, * and -, or names in layers_block_type");
   if (hybrid && static_cast<long>(letters.size()) != layers)
     c.fault("hybrid_override_pattern", fmt::format("{} layers, not {}", letters.size(), layers));
   w.text("name", name);
@@ -226,20 +258,24 @@ void write_network(ConfigWriter& w, const Config& c, const std::string& name) {
     if (c.family == "llama4") w.truth("window_chunks");
   }
   if (letters.find('M') != std::string::npos)
-    w.line(fmt::format(
-        "\"mamba\": {{\"heads\": {}, \"head_dim\": {}, \"state\": {}, \"groups\": {}, \"convolution\": {}}}",
-        c.number("mamba_num_heads"), c.number("mamba_head_dim"), c.number("ssm_state_size"), c.number("n_groups", 1),
-        c.number("conv_kernel", 4)));
+    w.line(
+        fmt::format("\"mamba\": {{\"heads\": {}, \"head_dim\": {}, \"state\": {}, \"groups\": {}, \"convolution\": {}, "
+                    "\"chunk\": {}}}",
+                    c.number("mamba_num_heads"), c.number("mamba_head_dim"), c.number("ssm_state_size"),
+                    c.number("n_groups", 1), c.number("conv_kernel", 4), c.number("chunk_size", 128)));
   if (experts) write_experts(w, c, ffn);
   const long further = c.number("num_nextn_predict_layers", 0);
-  if (further > 0) w.line(fmt::format("\"next_token\": {{\"depth\": {}}}", further));
+  const std::string ahead = layer_letters(c, "mtp_hybrid_override_pattern", "mtp_layers_block_type");
+  if (further > 0)
+    w.line(fmt::format("\"next_token\": {{\"depth\": {}{}}}", further,
+                       ahead.empty() ? "" : ", \"pattern\": " + Json(ahead).dump()));
   w.text("source", "config.json of " + name);
 }
 
 }  // namespace
 
 std::string network_of_hf_config(const std::string& text, const std::string& name, Faults& faults) {
-  const auto json = parse_strict_json(text, name, faults);
+  const auto json = parse_strict_json(without_infinities(text), name, faults);
   if (!json) return "";
   if (!json->is_object()) {
     faults.add({name, "", "no configuration of a model", "an object with \"model_type\""});
@@ -249,6 +285,8 @@ std::string network_of_hf_config(const std::string& text, const std::string& nam
   const bool inner = json->contains("text_config") && json->at("text_config").is_object();
   Config c(inner ? json->at("text_config") : *json, name, faults);
   if (c.family == "llama4_text") c.family = "llama4";
+  const std::string family = c.family;
+  if (family == "deepseek_v2" || family == "kimi_k2") c.family = "deepseek_v3";  // the same keys
   static const std::set<std::string> known = {"llama",       "mistral", "mixtral",    "qwen2",  "qwen3", "qwen3_moe",
                                               "deepseek_v3", "gpt_oss", "nemotron_h", "llama4", "olmo2", "olmo3"};
   if (known.count(c.family) == 0) {
@@ -259,7 +297,7 @@ std::string network_of_hf_config(const std::string& text, const std::string& nam
   const bool named = json->contains("_name_or_path") && json->at("_name_or_path").is_string() &&
                      !json->at("_name_or_path").get<std::string>().empty();
   ConfigWriter w;
-  write_network(w, c, named ? json->at("_name_or_path").get<std::string>() : c.family);
+  write_network(w, c, named ? json->at("_name_or_path").get<std::string>() : family);
   return faults.size() == before ? w.file() : "";
 }
 

@@ -239,7 +239,9 @@ struct Writer {
     const auto width = static_cast<double>(w.n.expert_width());
     const double sent = kBf16 * r.sent * width, rows = kBf16 * r.rows * width;
     const int scores = tape.tensor(3 * kFp32 * s.shard * w.n.experts);  // logits, probabilities, choice
-    tape.add({{}, {scores}, {scores}});
+    TapeOp router{{h}, {scores}, {scores}};
+    if (w.trained()) router.saves.push_back(h), router.weight_gradient = kBf16 * w.n.experts * s.hidden;
+    tape.add(router);
     int x = op({w.n.expert_latent > 0 ? product(h, {s.shard, s.hidden, width, 9}) : h}, sent);
     if (w.p.ep > 1 || w.p.expert_tp() > 1) x = op({x}, rows);
     if (w.p.ep > 1) x = op({x}, rows);  // sorted by expert
@@ -251,7 +253,7 @@ struct Writer {
     if (w.p.ep > 1 || w.p.expert_tp() > 1) y = op({y}, sent);
     if (eager) y = op({y}, sent, {y});  // times their gates
     // PyTorch's index_add keeps what it adds (IndexAddBackward0 in reference/gpu_lab_6/saved.csv).
-    y = op({y}, kBf16 * s.shard * width, eager ? std::vector{y} : std::vector<int>{});
+    y = op({y, scores}, kBf16 * s.shard * width, eager ? std::vector{y} : std::vector<int>{});
     if (w.n.expert_latent > 0) y = product(y, {s.shard, width, s.hidden, 9});
     return w.n.shared_ffn > 0 ? sum(y, dense(h, static_cast<double>(w.n.shared_ffn) / s.tp)) : y;
   }
@@ -288,8 +290,13 @@ Tape join_tape(const Work& w) {
 
 }  // namespace
 
-Tape layer_tape(const Work& w) {
-  Tape tape(w.t, w.software.kernels.eager_elementwise);
+Tape layer_tape(const Work& given) {
+  static const Training plain{};
+  Training as_kept = given.t;
+  as_kept.recompute = Recompute::none;
+  const bool kept = given.kind.kept;
+  const Work w{given.n, kept ? as_kept : given.t, given.p, given.software, given.kind, given.s};
+  Tape tape(kept ? plain : given.t, w.software.kernels.eager_elementwise);
   Writer writer{tape, w};
   const int x = tape.tensor(kBf16 * w.s.shard * w.s.hidden);
   tape.input(x);

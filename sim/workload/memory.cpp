@@ -56,7 +56,7 @@ class Visits {
         s_(s),
         layers_(layers),
         first_(first),
-        kinds_(layer_kinds(n)),
+        kinds_(layers_as_trained(n, t, layers)),
         groups_(parameter_groups(n, t, p, s, layers)) {
     for (const StageWork& w : work)
       for (const MemoryVisit& v : w.visits) splits_ = splits_ || v.pass == MemoryPass::input;

@@ -109,7 +109,9 @@ void recompute(std::vector<Operation>& out, const Work& w) {
 
 LayerOperations layer_operations(const Architecture& n, const LayerKind& kind, const Training& t, const Plan& p,
                                  const Software& software) {
-  const Work w{n, t, p, software, kind, sizes_of(n, t, p)};
+  Training as_kept = t;
+  as_kept.recompute = Recompute::none;
+  const Work w{n, kind.kept ? as_kept : t, p, software, kind, sizes_of(n, t, p)};
   LayerOperations ops;
   Builder f(ops.forward, t, software, false, n.dropout), b(ops.backward, t, software, true, n.dropout);
   forward(f, w);

@@ -161,6 +161,18 @@ void check_plan(const Plan& plan, const Architecture& network, const Training& t
   check_experts(plan, network, at);
 }
 
+std::vector<LayerKind> layers_as_trained(const Architecture& n, const Training& t, const std::vector<int>& chunks) {
+  std::vector<LayerKind> kinds = layer_kinds(n);
+  if (t.recompute == Recompute::none || t.recompute_layers == 0) return kinds;
+  size_t first = 0;
+  for (const int count : chunks) {
+    for (size_t l = first + static_cast<size_t>(t.recompute_layers); l < first + static_cast<size_t>(count); ++l)
+      kinds.at(l).kept = true;
+    first += static_cast<size_t>(count);
+  }
+  return kinds;
+}
+
 bool recomputes(const Training& t, Module module) {
   if (t.recompute == Recompute::full) return true;
   if (t.recompute != Recompute::selective) return false;
@@ -235,6 +247,8 @@ void Training::describe(Description<Training>& d) {
              "all but every other product (alternate), whole layers (full)");
   d.optional("recompute_modules", &Training::recompute_modules,
              "with selective: what is computed again; absent: attention");
+  d.optional("recompute_layers", &Training::recompute_layers,
+             "layers of each chunk, its first ones, that recomputation is for; 0: all", between(0, 1e5));
   d.optional("optimizer", &Training::optimizer, "the optimizer's states; absent: as the release keeps them");
   d.optional("loss_chunks", &Training::loss_chunks,
              "parts of the tokens that head and loss take one after the other, so that logits of one part exist at a "

@@ -88,6 +88,7 @@ struct Training {
   std::optional<Lora> lora;
   Recompute recompute = Recompute::none;
   std::vector<Module> recompute_modules;
+  int recompute_layers = 0;            // of each chunk, its first, that recomputation is for; 0: all
   std::optional<Optimizer> optimizer;  // absent: the release's
   int loss_chunks = 1;                 // head and loss take the tokens in so many parts
   int offload_layers = 0;              // of a stage, whose activations wait in the host's memory
@@ -108,6 +109,9 @@ bool recomputes(const Training& training, Module module);
 // layers.
 std::vector<int> layers_of_chunks(int layers, int pp, int vp, int further = 0);
 std::vector<int> layers_of_chunks(const Architecture& network, const Plan& plan);
+// The network's layers, of which those stay as they are that recomputation is not for; `chunks` as above.
+std::vector<LayerKind> layers_as_trained(const Architecture& network, const Training& training,
+                                         const std::vector<int>& chunks);
 // Whether it makes chunks alike, in the one way or the other.
 bool even_chunks(int layers, int chunks, int further = 0);
 int next_token_layers(const Architecture& network);

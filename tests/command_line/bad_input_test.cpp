@@ -94,6 +94,18 @@ TEST_CASE("bad input: values out of range, wrong choices, overrides that name no
   CHECK(holds(refusal({k8, "--set", "/site/pue=0.9"}), "allowed: at least 1"));
 }
 
+TEST_CASE("bad input: modules to compute again that the network has not") {
+  const auto modules = [](const char* list) {
+    return refusal({"scenarios/llama3.1-pretraining.json", "--set", "/training/recompute=selective", "--set",
+                    std::string("/training/recompute_modules=") + list});
+  };
+  CHECK(
+      holds(modules(R"(["norms", "mla_up"])"), "/training/recompute_modules/1: Llama 3.1 8B has no layer with mla_up"));
+  CHECK(holds(modules(R"(["experts"])"), "has no layer with experts"));
+  CHECK(holds(program::run({"plan", "scenarios/llama3.1-pretraining.json", "--recompute", "none,norms+fool"}).err,
+              "unknown choice \"fool\""));
+}
+
 TEST_CASE("bad input: all faults of all inputs at once") {
   const Folder f;
   const auto a = f.put("a.json", with(R"("plan": {"tpp": 4}, "site": "nowhere.json")"));

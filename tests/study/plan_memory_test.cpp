@@ -80,7 +80,10 @@ struct Published {
     std::string list = text(row, "recompute_modules") + " ";
     for (size_t at = list.find(' '); at != std::string::npos; list = list.substr(at + 1), at = list.find(' '))
       if (at > 0) t.recompute = Recompute::selective, t.recompute_modules.push_back(modules.at(list.substr(0, at)));
-    if (text(row, "recompute_granularity") == "full") t.recompute = Recompute::full;
+    // Release 25.09, whose recipes are not known, as the next one.
+    const bool late = text(row, "row_id") == "mb286";
+    if (late || text(row, "recompute_granularity") == "full") t.recompute = Recompute::full;
+    if (t.recompute == Recompute::full) t.recompute_layers = late ? 5 : number(row, "recompute_num_layers");
     if (text(row, "cpu_offloading") == "True") t.offload_layers = number(row, "cpu_offloading_num_layers");
     // Release 25.09, whose recipes are not known: its FSDP runs moved layers to the host as the next release's.
     if (text(row, "row_id") == "mb267") t.offload_layers = 40;

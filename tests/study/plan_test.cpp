@@ -1,4 +1,5 @@
 // The search for plans.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -44,6 +45,32 @@ void check_choice(const Choice& c) {
 }
 
 }  // namespace
+
+TEST_CASE("plans: ways of recomputation are tried in the order given, lists of modules among them") {
+  PlanSearchOptions o;
+  const RecomputeWay list{Recompute::selective, {Module::norms, Module::activation}};
+  o.space.recompute = {{}, list, {Recompute::full, {}}};
+  o.most_simulated = 8;
+  const std::vector<std::string> set{"/training/precision=bf16", "/plan/mbs=2"};
+  const PlanSearch s = searched(kLlama, o, set);
+  const auto with_list = std::find_if(s.answers.begin(), s.answers.end(),
+                                      [&](const PlanAnswer& a) { return a.candidate.recompute == list; });
+  REQUIRE(with_list != s.answers.end());
+  CHECK(recompute_text(list) == "norms+activation");
+  // What it stands for is what --set says of it.
+  std::vector<std::string> its = set;
+  for (const std::string& one : overrides_of(with_list->candidate)) its.push_back(one);
+  CHECK(loaded(kLlama, its).scenario.training->recompute_modules == list.modules);
+}
+
+TEST_CASE("a plan of experts tells their groups") {
+  const std::vector<std::string> set{"/plan/nodes=2", "/plan/tp=2",  "/plan/pp=1",
+                                     "/plan/ep=4",    "/plan/etp=1", "/plan/sharding=zero3"};
+  const Result r = result("scenarios/mixtral-8x7b.json", set);
+  CHECK(r.plan.etp == 1);
+  CHECK(r.plan.edp == 4);  // 16 ranks / 4
+  CHECK_FALSE(result(k1).plan.etp);
+}
 
 TEST_CASE("plans: every combination is either left out for a reason or estimated") {
   const PlanSearch s = searched(k1);

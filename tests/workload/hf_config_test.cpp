@@ -82,6 +82,45 @@ TEST_CASE("published configurations give the networks that are shipped") {
   }
 }
 
+TEST_CASE("configurations as Python and later releases write them") {
+  const auto read_config = [](const std::string& config) {
+    Faults faults;
+    const std::string text = network_of_hf_config(config, "config.json", faults);
+    faults.throw_if_any();
+    return read_network(text);
+  };
+  const Architecture nano = load<Architecture>("models/networks/nemotron-3-nano.json");
+  std::string infinite = kNemotron;
+  infinite.insert(1, R"("time_step_limit": [0.0, Infinity, -Infinity, NaN], "comment": "Infinity \" NaN", )");
+  CHECK(layer_kinds(read_config(infinite)) == layer_kinds(nano));
+  // Layers by name, and those of the next-token heads.
+  std::string named = kNemotron, names;
+  const size_t begin = named.find("\"hybrid_override_pattern\""), end = named.find("EME\",", begin) + 5;
+  for (const char c : named.substr(begin + 28, end - begin - 30))
+    names += std::string(names.empty() ? "" : ", ") + (c == 'M' ? "\"mamba\"" : c == 'E' ? "\"moe\"" : "\"attention\"");
+  named.replace(begin, end - begin, "\"layers_block_type\": [" + names + R"(], "num_nextn_predict_layers": 1,
+    "mtp_layers_block_type": ["attention", "moe"], "chunk_size": 256,)");
+  const Architecture later = read_config(named);
+  CHECK(layer_kinds(later) == layer_kinds(nano));
+  CHECK(later.mamba->chunk == 256);
+  CHECK(next_token_kinds(later) ==
+        std::vector<LayerKind>{{Mixer::attention, Feed::none}, {Mixer::none, Feed::experts}});
+  named.replace(named.find("\"moe\""), 5, "\"rwkv\"");
+  CHECK(fault_of(named).find("no layer \"rwkv\"; mamba, attention, moe or mlp") != std::string::npos);
+  // Families of the same keys: Kimi K2 as published has 1,026 B parameters, 32.6 B of them active.
+  std::string kimi = kDeepSeek;
+  for (const auto& [from, to] : {std::pair{"deepseek_v3", "kimi_k2"},
+                                 {"\"first_k_dense_replace\": 3", "\"first_k_dense_replace\": 1"},
+                                 {"\"n_routed_experts\": 256", "\"n_routed_experts\": 384"},
+                                 {"\"num_attention_heads\": 128", "\"num_attention_heads\": 64"},
+                                 {"\"num_key_value_heads\": 128", "\"num_key_value_heads\": 64"},
+                                 {"\"num_nextn_predict_layers\": 1", "\"num_nextn_predict_layers\": 0"},
+                                 {"129280", "163840"}})
+    kimi.replace(kimi.find(from), std::string(from).size(), to);
+  CHECK(network_parameters(read_config(kimi)) == Approx(1026e9).epsilon(0.005));
+  CHECK(active_parameters(read_config(kimi)) == Approx(32.9e9).epsilon(0.01));
+}
+
 TEST_CASE("configurations that cannot be read say why in one line") {
   CHECK(fault_of("[]").find("no configuration of a model") != std::string::npos);
   CHECK(fault_of("{").find("config.json") == 0);

@@ -214,7 +214,7 @@ void LinkLoads::add_reductions() {
 }
 
 void LinkLoads::demand(int from, int to, double bytes) {
-  if (from == to || bytes <= 0 || router_.tree() != nullptr || router_.policy != RoutingPolicy::adaptive) return;
+  if (from == to || bytes <= 0) return;
   if (++demand_count_ <= kMostDemands) demands_[to].emplace_back(from, bytes);
 }
 
@@ -224,15 +224,15 @@ void LinkLoads::add_sprayed() {
   std::vector<std::pair<uint64_t, double>> pairs(sprayed_.begin(), sprayed_.end());
   std::sort(pairs.begin(), pairs.end());  // sums must not depend on the order of a hash table
   // A pair of leaves has a few thousand links between it at most.
-  const bool at_once = tree != nullptr && (narrowest_ || pairs.size() > tree->size() / 4096);
+  const bool balanced = balances(pairs.size());
+  const bool at_once = tree != nullptr && !balanced && (narrowest_ || pairs.size() > tree->size() / 4096);
   if (at_once && traffic_.leaving.empty()) traffic_ = tree->no_traffic();
   std::vector<LinkShare> carried;
   for (const auto& [key, bytes] : pairs) {
     const int from = static_cast<int>(key >> 32U), to = static_cast<int>(key & 0xffffffffU);
     if (from != to && router_.distance(from, to) < 0) no_path(from, to);
-    const bool even = tree != nullptr && tree->even(from, to);
-    if (!even) demand(from, to, bytes);
-    if (at_once && even)
+    if (balanced) demand(from, to, bytes);
+    if (at_once && tree->even(from, to))
       tree->add(traffic_, from, to, bytes);
     else
       router_.spray(from, to, bytes, carried);

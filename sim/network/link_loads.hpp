@@ -93,7 +93,11 @@ class LinkLoads {
   void exchange_at_leaves(std::vector<Attached>& attached, double share, Hashing* hashing);
   void push_exchange(const std::vector<Attached>& attached, double share, Hashing* hashing);
   void spread_exchange(const std::vector<Attached>& attached, double share, Hashing* hashing);
-  bool odd(int leaf) const { return router_.levels() == nullptr || router_.levels()->is_odd(leaf); }
+  // Does adaptive routing balance what goes between so many pairs of switches? All of them are then routed by pair.
+  bool balances(size_t pairs) const {
+    return router_.policy == RoutingPolicy::adaptive && router_.tree() == nullptr && pairs <= kMostDemands;
+  }
+  bool odd(int leaf) const { return balanced_ || router_.levels() == nullptr || router_.levels()->is_odd(leaf); }
   void add_reductions();
   void add_sprayed();
   void demand(int from, int to, double bytes);
@@ -103,7 +107,7 @@ class LinkLoads {
   const Fabric& fabric_;
   Router& router_;
   uint64_t seed_;
-  bool narrowest_, apart_ = false;
+  bool narrowest_, apart_ = false, balanced_ = false;
   std::vector<double> load_;
   std::vector<int> touched_;
   bool dense_ = false;                            // links were loaded that are not in touched_

@@ -21,6 +21,9 @@ void LinkLoads::exchange_at_leaves(std::vector<Attached>& attached, double share
       attached[kept++] = a;
   }
   attached.resize(kept);
+  size_t leaves = 0;
+  for (size_t i = 0; i < attached.size(); ++i) leaves += i == 0 || attached[i].leaf != attached[i - 1].leaf ? 1 : 0;
+  balanced_ = hashing == nullptr && balances(leaves * leaves);
   const auto first_odd =
       std::stable_partition(attached.begin(), attached.end(), [&](const Attached& a) { return !odd(a.leaf); });
   if (first_odd != attached.begin()) push_exchange({attached.begin(), first_odd}, share, hashing);
@@ -89,12 +92,11 @@ void LinkLoads::spread_exchange(const std::vector<Attached>& attached, double sh
     leaves.push_back(leaf);
     if (odd(leaf)) odd_leaves.push_back(leaf);
   }
-  // Of destinations that are alike the first stands for all.
-  // Where hashes or a balance of all pairs tell them apart, each stands for itself.
-  const bool each = hashing != nullptr ||
-                    (router_.policy == RoutingPolicy::adaptive && leaves.size() * leaves.size() <= kMostDemands);
+  // Of destinations that are alike the first stands for all, but where hashes or a balance of all pairs tell them
+  // apart.
   const bool apart =
-      !each && std::all_of(of_domain.begin(), of_domain.end(), [](const auto& d) { return d.second.size() == 1; });
+      hashing == nullptr && !balanced_ &&
+      std::all_of(of_domain.begin(), of_domain.end(), [](const auto& d) { return d.second.size() == 1; });
   const std::vector<int> alike = apart ? router_.alike(ranks) : std::vector<int>{};
   std::unordered_map<int, double> times;
   for (const int to : leaves) ++times[apart ? alike[static_cast<size_t>(to)] : to];
@@ -131,7 +133,8 @@ void LinkLoads::spread_exchange(const std::vector<Attached>& attached, double sh
       hash_towards(fabric_, router_, to, flows, hashing->stream, carried);
       for (const LinkShare& l : carried) loads[static_cast<size_t>(l.link)] += l.share * hashing->bytes;
     }
-    for (const auto& [from, bytes] : entering) demand(from, to, bytes);
+    if (balanced_)
+      for (const auto& [from, bytes] : entering) demand(from, to, bytes);
     router_.forget();
   }
   if (apart) router_.sum_alike(alike, loads);

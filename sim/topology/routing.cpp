@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -119,7 +120,9 @@ void Router::search_many(const std::vector<int>& from, int to) {
     return;
   }
   s.known[to] = 0;
-  search_between(from, to, s.known);
+  std::vector<int> others;  // from itself nothing is to be found
+  std::copy_if(from.begin(), from.end(), std::back_inserter(others), [to](int sw) { return sw != to; });
+  if (!others.empty()) search_between(others, to, s.known);
 }
 
 template <class F>

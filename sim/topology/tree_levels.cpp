@@ -244,7 +244,7 @@ void TreeLevels::mark_uneven(const Fabric& fabric, const std::vector<Split>& spl
     if (known < 0)
       known = pressure;
     else if (!same(pressure, known))
-      mark(s.component);
+      even_ = false;
   }
 }
 

@@ -24,11 +24,10 @@ struct SwitchArcs {
 class TreeLevels {
  public:
   // Nothing when the fabric is no tree of levels. Components that spray otherwise than most of their neighbours (below
-  // a failed cable, a slow one), or whose links out or in are not all as full, are odd: what climbs out of them or
-  // comes into them is not told here.
+  // a failed cable, a slow one) are odd: what climbs out of them or comes into them is not told here.
   static std::optional<TreeLevels> of(const Fabric& fabric, const SwitchArcs& arcs);
 
-  // Is no component odd?
+  // Is no component odd, and are all links out of one as full, and all into one?
   bool even() const { return even_; }
   // Highest level at which what leaves a leaf, or comes to it, is split as from its neighbours.
   int even_up_to(int leaf) const;

@@ -80,6 +80,42 @@ void Software::Streams::describe(Description<Streams>& d) {
              "the stage, and what follows waits for it; else it runs beside");
 }
 
+namespace {
+
+// Keys of releases that fuse little, and of kernels that stand by themselves.
+void describe_eager(Description<Software::Kernels>& d) {
+  using Kernels = Software::Kernels;
+  d.optional("eager_elementwise", &Kernels::eager_elementwise,
+             "norms, activations and additions run as kernels of their own, nothing is fused");
+  d.optional("composite_norms", &Kernels::composite_norms,
+             "eager norms are chains of FP32 kernels, as PyTorch's RMSNorm was before it had a kernel of its own");
+  d.optional("scatter_add", &Kernels::scatter_add,
+             "eager kernels: rate of adding rows to those of their tokens, on a chip of rated_peak; 0: as the memory");
+  d.optional("scale_rows", &Kernels::scale_rows, "the same of scaling rows by the gates of their experts");
+  d.optional(
+      "rated_peak", &Kernels::rated_peak,
+      "dense BF16 peak of the chip that scatter_add and scale_rows were measured on: others go in proportion; 0: they "
+      "hold for any");
+  d.optional(
+      "scan_keys", &Kernels::scan_keys,
+      "keys of attention that take as long as a Mamba-2 scan for each token that a token meets: half a chunk, and "
+      "its states twice",
+      above(0));
+  d.optional("norm_backward_speed", &Kernels::norm_backward_speed,
+             "eager kernels: bandwidth of a norm's backward over that of its forward", between(0.01, 10));
+  d.optional("optimizer_efficiency", &Kernels::optimizer_efficiency,
+             "bandwidth of the optimizer's kernel over the copy plateau; 0: as memory_efficiency", between(0, 1));
+  d.optional("gradient_copy_passes", &Kernels::gradient_copy_passes,
+             "times that an all-reduce of gradients reads or writes them beside the exchange: bucket copies, scaling",
+             between(0, 20));
+  d.optional("gather_copy_passes", &Kernels::gather_copy_passes,
+             "times that ZeRO-3 reads or writes gathered weights (and gradients before their reduce-scatter) to copy "
+             "them",
+             between(0, 20));
+}
+
+}  // namespace
+
 void Software::Kernels::describe(Description<Kernels>& d) {
   d.optional(
       "fused_experts", &Kernels::fused_experts,
@@ -137,33 +173,7 @@ void Software::Kernels::describe(Description<Kernels>& d) {
              "bandwidth of fused memory-bound kernels over the copy plateau", between(0.01, 1));
   d.optional("traffic_fused", &Kernels::traffic_fused, "share of the counted traffic left after fusion and caching",
              between(0.01, 2));
-  d.optional("eager_elementwise", &Kernels::eager_elementwise,
-             "norms, activations and additions run as kernels of their own, nothing is fused");
-  d.optional("composite_norms", &Kernels::composite_norms,
-             "eager norms are chains of FP32 kernels, as PyTorch's RMSNorm was before it had a kernel of its own");
-  d.optional("scatter_add", &Kernels::scatter_add,
-             "eager kernels: rate of adding rows to those of their tokens, on a chip of rated_peak; 0: as the memory");
-  d.optional("scale_rows", &Kernels::scale_rows, "the same of scaling rows by the gates of their experts");
-  d.optional(
-      "rated_peak", &Kernels::rated_peak,
-      "dense BF16 peak of the chip that scatter_add and scale_rows were measured on: others go in proportion; 0: they "
-      "hold for any");
-  d.optional(
-      "scan_keys", &Kernels::scan_keys,
-      "keys of attention that take as long as a Mamba-2 scan for each token that a token meets: half a chunk, and "
-      "its states twice",
-      above(0));
-  d.optional("norm_backward_speed", &Kernels::norm_backward_speed,
-             "eager kernels: bandwidth of a norm's backward over that of its forward", between(0.01, 10));
-  d.optional("optimizer_efficiency", &Kernels::optimizer_efficiency,
-             "bandwidth of the optimizer's kernel over the copy plateau; 0: as memory_efficiency", between(0, 1));
-  d.optional("gradient_copy_passes", &Kernels::gradient_copy_passes,
-             "times that an all-reduce of gradients reads or writes them beside the exchange: bucket copies, scaling",
-             between(0, 20));
-  d.optional("gather_copy_passes", &Kernels::gather_copy_passes,
-             "times that ZeRO-3 reads or writes gathered weights (and gradients before their reduce-scatter) to copy "
-             "them",
-             between(0, 20));
+  describe_eager(d);
 }
 
 void Software::Memory::describe(Description<Memory>& d) {

@@ -103,7 +103,7 @@ TEST_CASE("an all-to-all in a tree with faults loads links as its single flows d
                                              {"spine-1", "spine-6", "core-0"}}) {
     c.fabric.failed = failed;
     const Fabric f = build_fabric(c);
-    CHECK((Router(f).tree() == nullptr) == (!failed.empty() && failed.front() != "core-3"));
+    CHECK((Router(f).tree() == nullptr) == !failed.empty());  // beside a failed core others are fuller
     check_exchange(f, ranks_of(f, place_packed(f, 72)), failed.empty() ? "none failed" : failed.front());
   }
 }

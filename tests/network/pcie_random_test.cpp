@@ -84,9 +84,9 @@ std::vector<std::string> walk(const PcieTree& tree, int from, int to) {
   return links;
 }
 
-using Carried = std::map<std::string, double>;  // "node-0 switch 1 up" -> bytes for each byte of the buffer
+using CarriedBytes = std::map<std::string, double>;  // "node-0 switch 1 up" -> bytes for each byte of the buffer
 
-void send_by_hand(const Group& g, int a, int b, double share, Carried& out) {
+void send_by_hand(const Group& g, int a, int b, double share, CarriedBytes& out) {
   const Fabric& f = g.fabric;
   const Rank &from = g.ranks[static_cast<size_t>(a)], &to = g.ranks[static_cast<size_t>(b)];
   const auto pass = [&](int node, int at, int end, double part) {
@@ -101,8 +101,8 @@ void send_by_hand(const Group& g, int a, int b, double share, Carried& out) {
     pass(to.node, place(f.nic_place, k), place(f.gpu_place, to.gpu), share / static_cast<double>(g.adapters(b).size()));
 }
 
-Carried by_hand(const Group& g, const FlowPlan& plan) {
-  Carried out;
+CarriedBytes by_hand(const Group& g, const FlowPlan& plan) {
+  CarriedBytes out;
   for (const Stage& stage : plan.stages) {
     for (const Flow& flow : stage.flows) {
       const int via = flow.via < 0 ? flow.from : flow.via;
@@ -136,7 +136,7 @@ TEST_CASE("random PCIe trees: bytes on every link are the sum of its flows, and 
         const CollectiveCost cost = Collectives(f, o).cost(op, ranks, 1e9);
         const double efficiency =
             default_library().algorithms.at(algorithm.name == "tree" ? "tree" : "ring").simple->efficiency;
-        Carried expected = by_hand(group, algorithm.plan(group, op));
+        CarriedBytes expected = by_hand(group, algorithm.plan(group, op));
         double narrowest_s = 0;
         for (const LinkUse& use : cost.load.uses) {
           narrowest_s = std::max(narrowest_s, 1e9 * use.weight / f.link_capacity_Bps(use.link));

@@ -95,7 +95,9 @@ json plan_of(const PlanCandidate& c) {
   const Plan& p = c.plan;
   json j = described_json(
       PlanResult{p.nodes, p.tp * p.pp * p.cp * p.dp, p.tp, p.pp, p.vp, p.cp, p.dp, p.ep, p.mbs, p.gbs, p.ga()});
-  j["sharding"] = choice_name(p.sharding), j["recompute"] = recompute_text(c.recompute);
+  j["sharding"] = choice_name(p.sharding), j["recompute"] = choice_name(c.recompute.recompute);
+  j["recompute_modules"] = json::array();
+  for (const Module m : c.recompute.modules) j["recompute_modules"].push_back(choice_name(m));
   j["offload_states"] = c.offload_states;
   return j;
 }

@@ -40,8 +40,9 @@ double attention_backward_time_s(const Accelerator& accelerator, const Attention
 
 // Seconds of a kernel that moves `bytes` (read plus written) at `efficiency` of the copy plateau.
 double memory_time_s(const Accelerator& accelerator, double bytes, double efficiency);
-// Its time over that, where `share` of its time on an H100 is that of its instructions: these follow multiprocessors and
-// clock, of which newer chips have gained far less than of memory bandwidth. At least 1; 1 where they are not known.
+// Its time over that, where `share` of its time on an H100 is that of its instructions: these follow multiprocessors
+// and clock, of which newer chips have gained far less than of memory bandwidth. At least 1; 1 where they are not
+// known.
 double instruction_stretch(const Accelerator& accelerator, double share);
 
 }  // namespace tw

@@ -101,7 +101,6 @@ class Splitter {
       if (sources.size() > 4) router_.search_whole(to);
       Ways ways;
       std::vector<std::vector<int>> by_distance;
-      std::vector<double> entering;
       const auto reach = [&](int v) {
         if (index[static_cast<size_t>(v)] >= 0) return;
         index[static_cast<size_t>(v)] = 0;

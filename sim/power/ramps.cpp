@@ -8,6 +8,10 @@
 
 namespace tw {
 
+namespace {
+constexpr double kRounding = 1e-9;  // of the peak: what differences of long integrals lose
+}
+
 PowerSwings power_swings(const PiecewiseWatts& power, double from_s, double to_s,
                          const std::vector<double>& windows_s) {
   PowerSwings s;
@@ -62,6 +66,7 @@ PowerSwings power_swings(const PiecewiseWatts& power, double from_s, double to_s
         const double t = edge + shift;
         if (t - window_s < from_s || t + window_s > to_s) continue;
         const double change_w = (power.integral(t, t + window_s) - power.integral(t - window_s, t)) / window_s;
+        if (std::abs(change_w) <= kRounding * s.peak_w) continue;
         const double rate = change_w / window_s;
         if (rate > ramp.up_w_per_s) {
           ramp.up_w_per_s = rate;

@@ -36,3 +36,13 @@ TEST_CASE("a step shorter than the window ramps less") {
   const PowerSwings s = power_swings(power, 0, 100, {1});
   CHECK(s.ramps[0].up_w_per_s == Approx(400));
 }
+
+TEST_CASE("steady power does not ramp by what its integrals round") {
+  PiecewiseWatts power(0);
+  power.begin(0);
+  for (int k = 1; k <= 1000; ++k) power.append(k * 0.1, k % 2 == 0 ? 115321.7 : 115321.7 * (1 + 1e-15));
+  for (const Ramp& r : power_swings(power, 0, 100, {1, 10}).ramps) {
+    CHECK(r.up_w_per_s == 0);
+    CHECK(r.down_w_per_s == 0);
+  }
+}

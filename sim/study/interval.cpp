@@ -58,35 +58,54 @@ size_t count(const RowsBySuite& rows) {
                          [](size_t sum, const auto& suite) { return sum + suite.second.size(); });
 }
 
-// One more row of one more suite, two suites and more given: row = middle + effect of its suite + its own error. With k
-// suites of n rows in all, n_h their harmonic mean size: `within` is the rows' variance about their suite's mean,
-// `among` that of the suites' means, which holds within / n_h of the rows'; the new row's variance about the mean of
-// means is (1 + 1/k) among + (1 - 1/n_h) within, or, where suites differ less than their rows let them, that of rows
-// alone. Its degrees of freedom are those of the sum (Satterthwaite 1946, Biometrics Bulletin 2, 110).
-Interval next_row(const RowsBySuite& rows, double predicted, const std::string& path) {
-  const auto k = static_cast<double>(rows.size()), n = static_cast<double>(count(rows));
-  double middle = 0, among = 0, squares = 0, inverse_sizes = 0;
+// What rows of suites say of a row to come, which is middle + effect of its suite + its own error.
+struct RowSpread {
+  double suites = 0, rows = 0;
+  double middle = 0;  // mean of the suites' means
+  double within = 0;  // variance of rows about the mean of their suite
+  double among = 0;   // of the suites' means; holds `shared` of the rows'
+  double shared = 0;  // mean of 1 / size of a suite
+
+  // Variance of the suites' effects alone.
+  double effects() const { return std::max(0.0, among - shared * within); }
+};
+
+RowSpread spread_of(const RowsBySuite& rows) {
+  RowSpread s;
+  s.suites = static_cast<double>(rows.size()), s.rows = static_cast<double>(count(rows));
+  double squares = 0;
   std::vector<double> means;
   for (const auto& [suite, ratios] : rows) {
     const auto size = static_cast<double>(ratios.size());
     const double mean = std::accumulate(ratios.begin(), ratios.end(), 0.0) / size;
     for (const double ratio : ratios) squares += (ratio - mean) * (ratio - mean);
     means.push_back(mean);
-    middle += mean / k;
-    inverse_sizes += 1 / size;
+    s.middle += mean / s.suites;
+    s.shared += 1 / size / s.suites;
   }
-  for (const double mean : means) among += (mean - middle) * (mean - middle) / (k - 1);
-  const double within = n > k ? squares / (n - k) : 0, shared = inverse_sizes / k;
-  double variance = within * (1 + shared / k), degrees = n - k;
-  if (among > shared * within) {
-    const double a = (1 + 1 / k) * among, b = (1 - shared) * within;
+  if (s.suites > 1)
+    for (const double mean : means) s.among += (mean - s.middle) * (mean - s.middle) / (s.suites - 1);
+  if (s.rows > s.suites) s.within = squares / (s.rows - s.suites);
+  return s;
+}
+
+// One more row of one more suite. The new row's variance about the mean of k means is (1 + 1/k) among +
+// (1 - shared) within, or, where suites differ less than their rows let them, that of rows alone. A single suite does
+// not tell how suites differ: that is taken from all work. Degrees of freedom are those of the sum (Satterthwaite 1946,
+// Biometrics Bulletin 2, 110).
+Interval next_row(const RowSpread& s, const RowSpread& all, double predicted, const std::string& path) {
+  const double k = s.suites, free = s.rows - k;
+  double variance = s.within * (1 + s.shared / k), degrees = free;
+  const double a = k > 1 ? (s.among > s.shared * s.within ? (1 + 1 / k) * s.among : 0) : 2 * all.effects();
+  if (a > 0) {
+    const double b = (k > 1 ? 1 - s.shared : 1 + s.shared) * s.within;
     variance = a + b;
-    degrees = variance * variance / (a * a / (k - 1) + (n > k ? b * b / (n - k) : 0));
+    degrees = variance * variance / (a * a / ((k > 1 ? k : all.suites) - 1) + (free > 0 ? b * b / free : 0));
   }
   const double half = variance > 0 ? student_quantile(degrees, 0.5 * (1 + kIntervalLevel)) * std::sqrt(variance) : 0;
   // It holds what was predicted, even where all answers like it were wrong to one side.
-  return {kIntervalLevel, predicted * std::exp(std::min(0.0, middle - half)),
-          predicted * std::exp(std::max(0.0, middle + half)), path, count(rows)};
+  return {kIntervalLevel, predicted * std::exp(std::min(0.0, s.middle - half)),
+          predicted * std::exp(std::max(0.0, s.middle + half)), path, static_cast<size_t>(s.rows)};
 }
 
 bool says_work(const std::string& path) {
@@ -152,9 +171,12 @@ std::optional<Interval> interval_of(const ResidualTable& table, const RunClass& 
   // Other kinds of work say something about hosts, boards and fabrics: a wide interval, and a run that says so.
   auto paths = run.paths();
   paths.push_back(kAll);
+  const RowSpread all = spread_of(rows_like(table, kAll, family, without));
+  if (all.suites < 2) return std::nullopt;
   for (const std::string& path : paths) {
     const RowsBySuite rows = rows_like(table, path, family, without);
-    if (rows.size() > 1 && count(rows) >= kFewest) return next_row(rows, predicted, path);
+    const bool one = rows.size() == 1 && says_work(path);  // of the same work, at least
+    if ((rows.size() > 1 || one) && count(rows) >= kFewest) return next_row(spread_of(rows), all, predicted, path);
   }
   return std::nullopt;
 }

@@ -41,23 +41,29 @@ RunClass dense(const char* chip, const char* bound) {
 
 }  // namespace
 
-TEST_CASE("an interval comes from the finest class that has rows enough, in two suites and more") {
+TEST_CASE("an interval comes from the finest class that has rows enough") {
   ResidualTable t = toy();
   const RunClass near = placed(dense("measured", "compute"), "nemo-25.04", "eos-h100", t);
   CHECK(near.paths().front() == "measured/dense/fitted/compute/seen");
-  // One suite in a class says nothing about how suites differ: all classes speak.
-  const auto wide = interval_of(t, near, "time", 100);
-  REQUIRE(wide);
-  CHECK(wide->path == "all");
-  CHECK(wide->rows == 42);
+  const auto one = interval_of(t, near, "time", 100);
+  REQUIRE(one);
+  CHECK(one->path == "measured/dense/fitted/compute/seen");
+  CHECK(one->rows == 21);
+  // Of another kind of work there is nothing: all classes speak.
+  RunClass other = near;
+  other.work = "experts";
+  CHECK(interval_of(t, other, "time", 100)->path == "all");
+  CHECK(interval_of(t, other, "time", 100)->rows == 42);
   t.residuals.push_back({"c", "time", "measured/dense/fitted/compute/seen", {-0.03, 0.0, 0.03}});
   const auto i = interval_of(t, near, "time", 100);
   REQUIRE(i);
   CHECK(i->path == "measured/dense/fitted/compute/seen");
   CHECK(i->rows == 24);
-  CHECK(i->high < wide->high);
-  // Without suite c there is one suite again.
-  CHECK(interval_of(t, near, "time", 100, "c")->path == "all");
+  // Without suite c there is one suite again, and without b, too, nothing that tells how suites differ.
+  CHECK(interval_of(t, near, "time", 100, "c")->rows == 21);
+  t.residuals.erase(t.residuals.begin() + 1, t.residuals.end());
+  CHECK_FALSE(interval_of(t, near, "time", 100));
+  t.residuals.push_back({"c", "time", "measured/dense/fitted/compute/seen", {-0.03, 0.0, 0.03}});
   // Another bound: the class above it.
   CHECK(interval_of(t, placed(dense("measured", "host"), "nemo-25.04", "eos-h100", t), "time", 1)->path ==
         "measured/dense/fitted");
@@ -88,6 +94,31 @@ TEST_CASE("where one more row of one more suite lies: random effects of suites, 
   const auto alike = interval_of(t, run, "time", 100);
   REQUIRE(alike);
   CHECK(alike->high == Approx(100 * std::exp(student_quantile(9, 0.9) * std::sqrt(within * 13 / 12))));
+}
+
+TEST_CASE("a class of one suite takes from all work how suites differ, by hand") {
+  const std::string path = "measured/experts/new/compute/new";
+  RunClass run = placed(dense("measured", "compute"), "x", "y", ResidualTable{});
+  run.work = "experts";
+  ResidualTable t;
+  const std::vector<double> about{-0.02, -0.02, -0.02, -0.02, 0.02, 0.02, 0.02, 0.02};
+  for (const auto& [suite, work, mean] :
+       {std::tuple{"a", "experts", -0.1}, {"b", "dense", 0.02}, {"c", "dense", 0.08}}) {
+    auto ratios = about;
+    for (double& r : ratios) r += mean;
+    t.residuals.push_back({suite, "time", std::string("measured/") + work + "/new/compute/new", ratios});
+  }
+  const auto i = interval_of(t, run, "time", 1);
+  REQUIRE(i);
+  CHECK(i->path == path);
+  CHECK(i->rows == 8);
+  // Means as above: among 0.0084; of all 24 rows within = 24 * 0.0004 / 21, and of the suites' effects among - within
+  // / 8.
+  const double effects = 0.0084 - 24 * 0.0004 / 21 / 8, within = 8 * 0.0004 / 7;
+  const double a = 2 * effects, b = (1 + 1.0 / 8) * within, v = a + b;
+  const double half = student_quantile(v * v / (a * a / 2 + b * b / 7), 0.9) * std::sqrt(v);
+  CHECK(i->high == Approx(std::exp(-0.1 + half)));
+  CHECK(i->low == Approx(std::exp(-0.1 - half)));
 }
 
 TEST_CASE("no row like this: the interval of all work, or none, and a warning that says which") {

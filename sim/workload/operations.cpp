@@ -153,20 +153,26 @@ void head_forward(Builder& f, const Work& w) {
   const double vocabulary = static_cast<double>(w.n.vocabulary) / s.tp;
   f.memory("final norm", kBf16 * s.shard * s.hidden * 2);
   f.tp_gather("gather head input", s, w.p.sequence_parallel, false);
-  f.gemm("head", Precision::bf16, s.tokens, vocabulary, s.hidden);
-  // The loss works on FP32 logits: cast, maximum, exponentials and sum, all over the vocabulary.
-  // Megatron's cross entropy over a cut vocabulary was so many kernels before they were fused, most of them small.
-  f.memory("loss", s.tokens * vocabulary * (kBf16 + 3 * kFp32), w.software.kernels.fused_attention ? 6 : 18);
-  f.of_instructions(kLoss);
+  const double tokens = s.tokens / w.t.loss_chunks;
+  for (int part = 0; part < w.t.loss_chunks; ++part) {
+    f.gemm("head", Precision::bf16, tokens, vocabulary, s.hidden);
+    // The loss works on FP32 logits: cast, maximum, exponentials and sum, all over the vocabulary.
+    // Megatron's cross entropy over a cut vocabulary was so many kernels before they were fused, most of them small.
+    f.memory("loss", tokens * vocabulary * (kBf16 + 3 * kFp32), w.software.kernels.fused_attention ? 6 : 18);
+    f.of_instructions(kLoss);
+  }
 }
 
 void head_backward(Builder& b, const Work& w) {
   const Sizes& s = w.s;
   const double vocabulary = static_cast<double>(w.n.vocabulary) / s.tp;
-  b.memory("loss gradient", s.tokens * vocabulary * (2 * kFp32 + kBf16), w.software.kernels.fused_attention ? 3 : 8);
-  b.of_instructions(kLossBackward);
-  b.gemm("head input gradient", Precision::bf16, s.tokens, s.hidden, vocabulary);
-  if (w.trained()) b.gemm("head weight gradient", Precision::bf16, vocabulary, s.hidden, s.tokens), b.of_weights();
+  const double tokens = s.tokens / w.t.loss_chunks;
+  for (int part = 0; part < w.t.loss_chunks; ++part) {
+    b.memory("loss gradient", tokens * vocabulary * (2 * kFp32 + kBf16), w.software.kernels.fused_attention ? 3 : 8);
+    b.of_instructions(kLossBackward);
+    b.gemm("head input gradient", Precision::bf16, tokens, s.hidden, vocabulary);
+    if (w.trained()) b.gemm("head weight gradient", Precision::bf16, vocabulary, s.hidden, tokens), b.of_weights();
+  }
   b.tp_scatter("scatter head input gradient", s, w.p.sequence_parallel);
   b.memory("final norm gradient", kBf16 * s.shard * s.hidden * 3);
 }

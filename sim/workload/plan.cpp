@@ -253,7 +253,7 @@ void Training::describe(Description<Training>& d) {
   d.optional("loss_chunks", &Training::loss_chunks,
              "parts of the tokens that head and loss take one after the other, so that logits of one part exist at a "
              "time",
-             between(1, 100000));
+             between(1, 1024));
   d.optional("offload_layers", &Training::offload_layers,
              "layers of a stage whose activations wait in the host's memory between forward and backward",
              between(0, 100000));

@@ -66,6 +66,13 @@ class Draw {
 
 constexpr int kPlans = 3000;
 
+double flops_of(const LayerOperations& ops) {
+  double sum = 0;
+  for (const auto* list : {&ops.forward, &ops.backward})
+    for (const Operation& o : *list) sum += o.flops;
+  return sum;
+}
+
 }  // namespace
 
 TEST_CASE("random plans: weights, gradients and states over all GPUs are bytes x parameters x copies") {
@@ -120,12 +127,6 @@ TEST_CASE("random plans: what ZeRO-3 gathers for a pass is at least what a rank 
 
 TEST_CASE("random plans: FLOPs do not depend on the split") {
   Draw draw(3);
-  const auto flops_of = [](const LayerOperations& ops) {
-    double sum = 0;
-    for (const auto* list : {&ops.forward, &ops.backward})
-      for (const Operation& o : *list) sum += o.flops;
-    return sum;
-  };
   for (int i = 0; i < kPlans; ++i) {
     const Case c = draw.plan();
     if (c.plan.tp > c.network.kv()) continue;  // ranks then repeat the products of keys and values
@@ -213,4 +214,25 @@ TEST_CASE("adapters under ZeRO-3: the frozen base is gathered, too") {
   const auto groups = c.groups();
   CHECK(gathered_bytes(groups, 0).total() / 1e9 == Approx(34.5).epsilon(0.002));
   CHECK(trained_parameters(groups, 0).total() < 1e-3 * gathered_bytes(groups, 0).total());
+}
+
+TEST_CASE("chunks of the loss cut head and loss, and change no FLOP") {
+  const Architecture n = load<Architecture>("models/networks/qwen3-30b-a3b.json");
+  const Software software = load<Software>("models/software/torchtitan-2026.07-compile.json");
+  Training t;
+  t.sequence = 8192;
+  Plan p;
+  p.mbs = 8;
+  const auto whole = head_operations(n, t, p, software);
+  t.loss_chunks = 8;
+  const auto cut = head_operations(n, t, p, software);
+  CHECK(flops_of(cut) == Approx(flops_of(whole)));
+  const auto rows = [](const LayerOperations& ops) {
+    std::vector<double> m;
+    for (const Operation& o : ops.forward)
+      if (o.name == "head") m.push_back(o.m);
+    return m;
+  };
+  CHECK(rows(whole) == std::vector<double>{8.0 * 8192});
+  CHECK(rows(cut) == std::vector<double>(8, 8192.0));
 }

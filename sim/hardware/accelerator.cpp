@@ -78,10 +78,12 @@ void Accelerator::describe(Description<Accelerator>& d) {
   d.optional("peak_fp8", &Accelerator::peak_fp8, "dense FP8 peak; absent: no FP8");
   d.optional("peak_fp32", &Accelerator::peak_fp32, "FP32 peak (TF32 where matrices use it)");
   d.optional("peaks", &Accelerator::peaks, "dense peaks of other precisions: mxfp8, nvfp4");
-  d.optional("efficiency", &Accelerator::efficiency,
-             "share that kernels reach of what their table says: of matrix products by precision, of attention, of "
-             "the release's optimizer (default: 1); odd, even: share of the peak that BF16 products reach with a side "
-             "that divides by 1 or by 2 and not by 8 (default: as others)");
+  d.optional(
+      "efficiency", &Accelerator::efficiency,
+      "share that kernels reach of what their table says: of matrix products by precision, of attention (with heads "
+      "of 64 channels attention_64 times that, with values smaller than queries attention_uneven), of the "
+      "release's optimizer (default: 1); odd, even: share of the peak that BF16 products reach with a side "
+      "that divides by 1 or by 2 and not by 8 (default: as others)");
   d.optional("host_bandwidth", &Accelerator::host_bandwidth,
              "payload between the accelerator and adapters or others beside it (PCIe), one direction; 0: no limit");
   d.required("memory_bandwidth", &Accelerator::memory_bandwidth, "memory bandwidth of the datasheet", above(0));

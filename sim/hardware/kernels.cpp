@@ -74,6 +74,14 @@ double efficiency_factor(const Accelerator& a, const std::string& kernels) {
   return found == a.efficiency.end() ? 1 : found->second;
 }
 
+// Small heads give a matrix unit less to do for each exponential, and chips gained less of these than of products;
+// heads whose values are smaller than their queries have kernels of their own. Beside those of heads of 128.
+double of_heads(const Accelerator& a, const AttentionShape& shape) {
+  if (shape.uneven) return efficiency_factor(a, "attention_uneven");
+  const double below_128 = std::clamp(std::log2(128 / shape.head_dim), 0.0, 1.0);
+  return std::pow(efficiency_factor(a, "attention_64"), below_128);
+}
+
 double attention_rate(const Accelerator& a, const AttentionShape& shape, bool backward) {
   std::vector<Sample> samples;
   for (const AttentionPoint& point : a.attention) {
@@ -87,7 +95,7 @@ double attention_rate(const Accelerator& a, const AttentionShape& shape, bool ba
   if (samples.empty()) return 0.5 * a.peak_bf16.value();
   // A long-and-thin shape fills the device as its geometric mean does.
   const double tokens = std::sqrt(shape.query_tokens * shape.key_tokens);
-  return efficiency_factor(a, "attention") *
+  return efficiency_factor(a, "attention") * of_heads(a, shape) *
          std::exp(
              interpolate(samples, {std::log(shape.heads * shape.batch), std::log(tokens), std::log(shape.head_dim)}));
 }

@@ -2,9 +2,12 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <map>
+#include <string>
 
 #include "core/csv.hpp"
 #include "core/document.hpp"
+#include "hardware/transfer.hpp"
 
 using namespace tw;
 
@@ -145,4 +148,28 @@ TEST_CASE("products with odd sides run in older kernels (reference/gpu_lab_7)") 
   CHECK(even > 2 * aligned);
   // FP8 wants its sides padded.
   CHECK(gemm_time_s(h100(), Precision::fp8, 8192, 50257, 2048) < aligned);
+}
+
+TEST_CASE("a chip may gain less on small heads, and otherwise on latent attention") {
+  Accelerator a = load<Accelerator>("models/accelerators/gb200.json");
+  complete_transfer(a, a.board_limit);
+  const auto time_s = [&](double head_dim, bool uneven, bool backward) {
+    AttentionShape s{1, 64, 4096, 4096, head_dim, true};
+    s.uneven = uneven;
+    return backward ? attention_backward_time_s(a, s) : attention_forward_time_s(a, s);
+  };
+  std::map<std::string, double> plain = a.efficiency;
+  plain.erase("attention_64"), plain.erase("attention_uneven");
+  for (const bool backward : {false, true}) {
+    const double small = time_s(64, false, backward), middle = time_s(96, false, backward),
+                 large = time_s(128, false, backward), uneven = time_s(160, true, backward);
+    const auto published = a.efficiency;
+    a.efficiency = plain;
+    CHECK(small == Approx(time_s(64, false, backward) / published.at("attention_64")));
+    CHECK(middle / time_s(96, false, backward) ==
+          Approx(std::pow(published.at("attention_64"), -std::log2(128 / 96.0))));
+    CHECK(large == time_s(128, false, backward));
+    CHECK(uneven == Approx(time_s(160, true, backward) / published.at("attention_uneven")));
+    a.efficiency = published;
+  }
 }

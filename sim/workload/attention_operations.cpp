@@ -4,7 +4,7 @@
 namespace tw {
 namespace {
 
-AttentionShape attention_shape(const Work& w) {
+AttentionShape attention_shape(const Work& w, bool backward = false) {
   const Architecture& n = w.n;
   const auto sequence = static_cast<double>(w.t.sequence);
   AttentionShape shape;
@@ -23,7 +23,10 @@ AttentionShape attention_shape(const Work& w) {
     shape.causal = false;
   }
   shape.dropout = n.dropout > 0;
-  if (w.kind.mixer == Mixer::window && static_cast<double>(n.window) < sequence) {
+  // FP8 kernels go backward over all keys, windows or not (cuDNN 9.19 to 9.26 on GB200 and GB300:
+  // NVIDIA/cudnn-frontend, benchmark/sdpa_benchmark_training/results/gpt_oss; forward they keep to the window).
+  const bool windows = !(backward && fp8_attention(w));
+  if (windows && w.kind.mixer == Mixer::window && static_cast<double>(n.window) < sequence) {
     // A tile of 128 queries reads the keys of all its windows (reference/gpu_lab_8/attention_windows.csv).
     constexpr double kTile = 128;
     shape.key_tokens =
@@ -69,7 +72,7 @@ void attention_gradient(Builder& b, const Work& w) {
     for (int round = 0; round < cp; ++round)
       b.exchange("CP exchange", Exchange::cp_exchange, (round == 0 || round + 1 == cp ? 1 : 2) * slice);
   cast_output(b, w);
-  b.attention("attention gradient", attention_shape(w), fp8_attention(w));
+  b.attention("attention gradient", attention_shape(w, true), fp8_attention(w));
   cast_heads(b, w);
   if (cp < 2) return;
   if (w.p.context == ContextExchange::ring) {

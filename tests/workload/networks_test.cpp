@@ -251,3 +251,24 @@ TEST_CASE("recomputed modules free what they should") {
   t.recompute = Recompute::full;
   CHECK(layer_activation_bytes(n, experts, t, p) == Approx(2 * 4096.0 * 7168));
 }
+
+TEST_CASE("FP8 attention keeps to windows forward and goes over all keys backward") {
+  const Architecture n = network("gpt-oss-120b");
+  Software software = load<Software>("models/software/nemo-experts.json");
+  Training t;
+  t.sequence = 4096;
+  const LayerKind window = layer_kinds(n).front();
+  REQUIRE(window.mixer == Mixer::window);
+  const auto keys = [&](Precision precision, bool fp8, bool backward) {
+    t.precision = precision;
+    software.kernels.fp8_attention = fp8;
+    const auto ops = layer_operations(n, window, t, Plan{}, software);
+    for (const Operation& o : backward ? ops.backward : ops.forward)
+      if (o.kind == OperationKind::attention) return o.attention.causal ? 0.5 * 4096 : o.attention.key_tokens;
+    return 0.0;
+  };
+  for (const bool backward : {false, true}) CHECK(keys(Precision::bf16, true, backward) < 400);
+  CHECK(keys(Precision::mxfp8, false, true) < 400);
+  CHECK(keys(Precision::mxfp8, true, false) < 400);
+  CHECK(keys(Precision::mxfp8, true, true) == 0.5 * 4096);
+}

@@ -70,6 +70,7 @@ COLUMNS = {
     "attention_windows": "gpu,batch,heads,seq,head_dim,window,fwd_s,bwd_s",
     "attention_latent": "gpu,batch,heads,seq,head_dim,value_dim,fwd_s,bwd_s",
     "attention_long": "gpu,backend,heads,seq,head_dim,fwd_s,bwd_s",
+    "joined_parts": "gpu,layers,way,parts,host_s,processor",
     "send_recv": "gpu,ranks,case,bytes,seconds,host_s",
     "train_steps": "id,gpu,gpus,parallel,tp,pp,vp,dp,schedule,layers,hidden,heads,kv_heads,ffn,seq,micro_batch,microbatches,"
                    "lora_rank,frozen_base,step_s,step_s_p95,fwd_s,watts_each,watts_mean,peak_mem_bytes",
@@ -2047,6 +2048,124 @@ def section_attention_latent(ctx):
             del pair
 
 
+def product(w, later):
+    """x -> x w^T; the weight's gradient is computed in backward, or put into the list `later`."""
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return F.linear(x, w)
+
+        @staticmethod
+        def backward(ctx, g):
+            x, = ctx.saved_tensors
+
+            def weight_gradient():
+                grad = g.flatten(0, -2).t() @ x.flatten(0, -2)
+                w.grad = grad if w.grad is None else w.grad.add_(grad)
+
+            if later is None:
+                weight_gradient()
+            else:
+                later.append(weight_gradient)
+            return g @ w
+
+    return Product.apply
+
+
+class Part:
+    """A piece of a layer that is issued for itself, as a schedule does that joins one micro-batch's forward with another
+    one's backward: on a stream of its own, behind the pieces before it, cut out of the graph of gradients, gradients of
+    weights after those of inputs."""
+
+    def __init__(self, function, stream, later):
+        self.function, self.stream, self.later, self.done = function, stream, later, torch.cuda.Event()
+        self.kept = []  # inputs and outputs of micro-batches whose backward is to come
+
+    def forward(self, x):
+        with torch.cuda.stream(self.stream):
+            self.done.wait(self.stream)
+            x = x.detach().requires_grad_()
+            y = self.function(x)
+            self.kept.append((x, y))
+            self.done.record(self.stream)
+        return y
+
+    def backward(self, g):
+        with torch.cuda.stream(self.stream):
+            self.done.wait(self.stream)
+            x, y = self.kept.pop(0)
+            torch.autograd.backward(y, g)
+            self.done.record(self.stream)
+        return x.grad
+
+    def weight_gradients(self):
+        if not self.later:
+            return
+        with torch.cuda.stream(self.stream):
+            self.done.wait(self.stream)
+            for call in self.later:
+                call()
+            self.later.clear()
+            self.done.record(self.stream)
+
+
+def joined_layers(layers, cut):
+    """A call that issues a forward of one micro-batch and the backward of the one before, layer by layer in four parts
+    each (attention, dispatch, experts, combine) on two streams, or each as a whole."""
+    tokens, hidden, heads = 64, 256, 4
+    rows = torch.randperm(tokens, device="cuda")
+    streams = [torch.cuda.Stream(), torch.cuda.Stream()]
+    parts = []
+    for _ in range(layers):
+        later = [[] if cut else None for _ in range(4)]
+        qkv, projection = (product(rand(n * hidden, hidden), later[0]) for n in (3, 1))
+        up, down = (product(rand(n * hidden, hidden), later[2]) for n in (2, 1))
+
+        def attention(x, qkv=qkv, projection=projection):
+            q, k, v = qkv(F.rms_norm(x, (hidden,))).view(1, tokens, 3, heads, -1).permute(2, 0, 3, 1, 4)
+            return x + projection(F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(1, tokens, hidden))
+
+        def experts(x, up=up, down=down):
+            gate, value = torch.chunk(up(x), 2, -1)
+            return down(F.silu(gate) * value)
+
+        functions = (attention, lambda x: x[:, rows], experts, lambda x: x[:, rows])
+        parts.append([Part(f, streams[k % 2], later[k]) for k, f in enumerate(functions)])
+    x0, g0, before = rand(1, tokens, hidden), rand(1, tokens, hidden), []
+
+    def whole():
+        y = x0.detach().requires_grad_()
+        for layer in parts:
+            for part in layer:
+                y = part.function(y)
+        before.append(y)
+        if len(before) > 1:
+            torch.autograd.backward(before.pop(0), g0)
+
+    def joined():
+        x, g = x0, g0
+        back = bool(parts[0][0].kept)
+        for ahead, behind in zip(parts, reversed(parts)):
+            for f, b in zip(ahead, reversed(behind)):
+                g = b.backward(g) if back else g
+                x = f.forward(x)
+                b.weight_gradients()
+
+    return joined if cut else whole
+
+
+def section_joined_parts(ctx):
+    shapes = [(n, cut) for n in ((4,) if ctx.cfg["quick"] else (4, 8, 16)) for cut in (False, True)]
+    ctx.plan(len(shapes))
+    for layers, cut in shapes:
+        if ctx.item(f"{layers} layers, {'joined parts' if cut else 'whole'}"):
+            call = joined_layers(layers, cut)
+            call()
+            ctx.row("joined_parts", layers=layers, way="joined" if cut else "whole", parts=8 * layers, host_s=ctx.attempt("host", host_time, call, 20),
+                    processor=processor())
+
+
 def section_send_recv(ctx):
     """What a pipeline stage pays to hand over: one way, both ways in one batch, both ways one after the other."""
     sizes = (2**20, 2**25) if ctx.cfg["quick"] else (2**12, 2**18, 2**20, 2**23, 2**25, 2**27)
@@ -2107,6 +2226,7 @@ SECTIONS = {  # name: (function, runs on one GPU, runs on several, its own NCCL 
     "attention_windows": (section_attention_windows, True, False, False, ["attention_windows"]),
     "attention_latent": (section_attention_latent, True, False, False, ["attention_latent"]),
     "attention_long": (section_attention_long, True, False, False, ["attention_long"]),
+    "joined_parts": (section_joined_parts, True, False, False, ["joined_parts"]),
     "send_recv": (section_send_recv, False, True, True, ["send_recv"]),
     "interference": (section_interference, False, True, True, ["interference", "interference_tp"]),
 }

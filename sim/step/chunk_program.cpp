@@ -64,14 +64,9 @@ ChunkProgram::List ChunkProgram::timed(const std::vector<Operation>& operations,
     const auto& parts = software.host.graph_parts;
     return graphs || (pass_ != Pass::evaluation && std::find(parts.begin(), parts.end(), part) != parts.end());
   };
-  // A dispatcher that asks its own kernels for the counts of tokens (DeepEP, HybridEP) waits for them after the
-  // backward products of another micro-batch were issued, if one runs beside (Megatron-Core,
-  // model_chunk_schedule_plan.py): where the router was one launch the device has these to do, where the host issued it
-  // kernel by kernel they come late.
-  const auto hidden = [&](const Operation& o) {
-    return graphs || (software.streams.dispatch_beside && software.streams.dispatcher == Dispatcher::once_a_node &&
-                      captured(o.part));
-  };
+  // Where two micro-batches are joined the host asks for the counts of tokens after it issued the other one's backward
+  // products, which the device has to do meanwhile (Megatron-Core, model_chunk_schedule_plan.py, token_dispatcher.py).
+  const bool joined = software.streams.dispatch_beside && !graphs;
   List list;
   for (const Operation& o : operations) {
     TimedOperation t;
@@ -80,7 +75,7 @@ ChunkProgram::List ChunkProgram::timed(const std::vector<Operation>& operations,
     t.exchange = o.exchange;
     t.weight = o.weight_gradient;
     t.launches = o.launches;
-    t.task.stops_host = o.stops_host && !hidden(o);
+    t.task.stops_host = o.stops_host && !graphs && !joined;
     stops_host_ = stops_host_ || t.task.stops_host;
     const double host = (o.backward ? software.host.backward : 1) / hosts.launch_speed;
     if (o.kind == OperationKind::exchange) {
@@ -92,6 +87,9 @@ ChunkProgram::List ChunkProgram::timed(const std::vector<Operation>& operations,
       t.task.beside_s = beside_s(o.exchange, bytes, t.task.length_s);
       const bool form = o.exchange == Exchange::tp_all_reduce && software.host.per_all_reduce.value() > 0;
       t.task.host_s = host * (form ? software.host.per_all_reduce : software.host.per_collective).value();
+      // An exchange of tokens ends one part of a layer and is one: attention, dispatch, experts, combine.
+      if (joined && o.exchange == Exchange::ep_all_to_all)
+        t.task.host_s += 2 * software.host.per_part.value() / hosts.launch_speed;
       t.task.length_s += kTracedEvents * software.host.traced_gap.value();
     } else {
       t.task.length_s = kernel_time_s(o, accelerator, software, slowdown) / hosts.device_speed +

@@ -10,6 +10,9 @@ void Software::Host::describe(Description<Host>& d) {
   d.optional("host_per_kernel", &Host::per_kernel,
              "host time of each of the small kernels that one module issues in a row; 0: as host_per_operation");
   d.optional("host_per_collective", &Host::per_collective, "host time to issue one collective");
+  d.optional("host_per_part", &Host::per_part,
+             "host time of each part that a layer with experts is issued in where micro-batches are joined "
+             "(dispatch_beside): attention, dispatch, experts, combine, either way, beyond that of its kernels");
   d.optional("host_per_all_reduce", &Host::per_all_reduce,
              "host time of a tensor-parallel all-reduce where the release gives it a form of its own; 0: as "
              "host_per_collective");

@@ -31,6 +31,7 @@ struct Software {
     Time per_operation = seconds(10e-6);   // host time to issue one kernel
     Time per_kernel;                       // and each of the kernels that one module issues in a row; 0: the same
     Time per_collective = seconds(30e-6);  // and one collective
+    Time per_part;                         // a part of a layer that is issued for itself, beyond its kernels
     Time per_all_reduce;                   // a tensor-parallel all-reduce of its own form; 0: as per_collective
     Time shard_forward, shard_backward;    // hooks of a sharded layer: gather, scatter, freeing
     Time per_bucket;                       // hooks of a bucket of gradients

@@ -160,7 +160,7 @@ ExitCode run(const RunArguments& a, Console& console) {
   std::vector<LoadedScenario> scenarios;
   for (const std::string& file : a.scenarios)
     scenarios.push_back(load_scenario(file, a.set, faults, a.explain || !a.output.empty()));
-  if (faults.empty()) mlperf::check_mlperf_folder("--mlperf-logs", a.mlperf_logs, scenarios, faults);
+  if (faults.empty()) mlperf::check_mlperf_folder("--mlperf-logs", a.mlperf_logs, scenarios, a.seed, faults);
   faults.throw_if_any();
   if (a.explain) {
     for (const LoadedScenario& s : scenarios) console.result(fmt::format("{}\n{}\n", s.scenario.name, s.explain));

@@ -84,7 +84,9 @@ double of_heads(const Accelerator& a, const AttentionShape& shape) {
 
 double attention_rate(const Accelerator& a, const AttentionShape& shape, bool backward) {
   std::vector<Sample> samples;
+  double longest = 0;
   for (const AttentionPoint& point : a.attention) {
+    longest = std::max(longest, static_cast<double>(point.sequence));
     const auto heads = static_cast<double>(point.heads), tokens = static_cast<double>(point.sequence),
                size = static_cast<double>(point.head_dim);
     const AttentionShape measured{1, heads, tokens, tokens, size, true};
@@ -93,11 +95,12 @@ double attention_rate(const Accelerator& a, const AttentionShape& shape, bool ba
     samples.push_back({{std::log(heads), std::log(tokens), std::log(size)}, std::log(work / time_s)});
   }
   if (samples.empty()) return 0.5 * a.peak_bf16.value();
-  // A long-and-thin shape fills the device as its geometric mean does.
-  const double tokens = std::sqrt(shape.query_tokens * shape.key_tokens);
+  // A long-and-thin shape fills the device as its geometric mean does. A kernel works on blocks of a head's queries: of
+  // sequences longer than any that was measured these fill it as as many of more heads do (reference/gpu_lab_4).
+  const double tokens = std::sqrt(shape.query_tokens * shape.key_tokens), beyond = std::max(1.0, tokens / longest);
   return efficiency_factor(a, "attention") * of_heads(a, shape) *
-         std::exp(
-             interpolate(samples, {std::log(shape.heads * shape.batch), std::log(tokens), std::log(shape.head_dim)}));
+         std::exp(interpolate(samples, {std::log(shape.heads * shape.batch * beyond), std::log(tokens / beyond),
+                                        std::log(shape.head_dim)}));
 }
 
 // Dropout draws a random number for each score, which costs the same whatever the head's size: these shares of the

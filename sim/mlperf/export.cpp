@@ -28,7 +28,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kSubmitterFolder = "TrainWatt-simulated";
 constexpr const char* kMarkFile = "SIMULATED";
-constexpr const char* kScenarioLine = "Scenario: ";
 constexpr double kMostReadings = 2e7;          // about 3 GB of text
 constexpr int64_t kFirstStart_s = 1704067200;  // 2024-01-01T00:00:00Z, for scenarios without a start
 constexpr int64_t kBetweenRuns_s = 600;        // from the end of a run's files to the init of the next one
@@ -122,13 +121,10 @@ std::string system_json(const Scenario& s) {
   return j.dump(2) + "\n";
 }
 
-std::string scenario_of(const fs::path& benchmark_folder) {
-  std::error_code ignored;
-  const fs::path mark = benchmark_folder / kMarkFile;
-  if (!fs::is_regular_file(mark, ignored)) return "";
-  for (const std::string& line : split(read_file(mark.string()), '\n'))
-    if (line.rfind(kScenarioLine, 0) == 0) return line.substr(std::string_view(kScenarioLine).size());
-  return "";
+// What the runs of a benchmark's folder come from: its file says so, each on a line of its own.
+std::vector<std::string> origin_lines(const LoadedScenario& loaded, uint64_t first_seed) {
+  return {fmt::format("Scenario: {}", printable(loaded.scenario.name)),
+          fmt::format("Made from: inputs of sha256 {}", loaded.sha256), fmt::format("Runs from: seed {}", first_seed)};
 }
 
 bool is_filled_folder(const fs::path& folder) {
@@ -136,17 +132,27 @@ bool is_filled_folder(const fs::path& folder) {
   return fs::is_directory(folder, ignored) && !fs::is_empty(folder, ignored);
 }
 
-void check_scenario(const std::string& option, const std::string& folder, const LoadedScenario& loaded,
+// Runs from elsewhere are never replaced: nobody loses them to a second writer.
+void check_scenario(const std::string& option, const std::string& folder, const LoadedScenario& loaded, uint64_t seed,
                     Faults& faults) {
   const Scenario& s = loaded.scenario;
-  const fs::path results = benchmark_folder(folder, s), system = system_file(folder, s);
+  const fs::path results = benchmark_folder(folder, s), mark = results / kMarkFile, system = system_file(folder, s);
   std::error_code ignored;
-  const std::string there = scenario_of(results);
-  if (fs::exists(results, ignored) && there != printable(s.name))
+  std::vector<std::string> there;
+  if (fs::is_regular_file(mark, ignored)) there = split(read_file(mark.string()), '\n');
+  const auto says = [&](const std::string& line) { return std::find(there.begin(), there.end(), line) != there.end(); };
+  const std::vector<std::string> origin = origin_lines(loaded, seed);
+  const auto other = std::find_if_not(origin.begin(), origin.end(), says);
+  if (fs::exists(results, ignored) && other != origin.end()) {
+    const size_t key = other->find(": ") + 2;
+    const auto own = std::find_if(there.begin(), there.end(),
+                                  [&](const auto& line) { return line.compare(0, key, *other, 0, key) == 0; });
     faults.add({option, "",
-                there.empty() ? fmt::format("{} holds something that is not from here", results.string())
-                              : fmt::format("{} holds runs of {}, not of {}", results.string(), there, s.name),
-                "another folder"});
+                own == there.end() ? fmt::format("{} holds something that is not from here", results.string())
+                                   : fmt::format("{} holds runs of {}, not of {}", results.string(), own->substr(key),
+                                                 other->substr(key)),
+                "another folder; --runs N writes several seeds into one"});
+  }
   if (fs::is_regular_file(system, ignored) && read_file(system.string()) != system_json(s))
     faults.add(
         {option, "", fmt::format("{} describes another system of that name", system.string()), "another folder"});
@@ -217,10 +223,9 @@ std::vector<int64_t> starts_ms(const MlperfRuns& runs) {
 std::string benchmark_notice(const MlperfRuns& runs) {
   const Scenario& s = runs.scenario->scenario;
   const BenchmarkLog& log = *find_benchmark(s.benchmark)->log;
-  std::string out = notice();
-  out += fmt::format("\n{}{}\nInputs: sha256 {}\nSoftware profile: {}\nRuns: {}, seeds {} to {}\n", kScenarioLine,
-                     printable(s.name), runs.scenario->sha256, s.software.name, runs.runs.size(),
-                     runs.runs.front()->seed, runs.runs.back()->seed);
+  std::string out = notice() + "\n";
+  for (const std::string& line : origin_lines(*runs.scenario, runs.runs.front()->seed)) out += line + "\n";
+  out += fmt::format("Software profile: {}\nRuns: {}\n", s.software.name, runs.runs.size());
   out += log.verified ? fmt::format("Keys, order and metadata: verified against {}\n", log.source)
                       : fmt::format("Keys, order and metadata: not verified; after {}\n", log.source);
   out +=
@@ -253,7 +258,7 @@ void write_benchmark(const fs::path& folder, const MlperfRuns& runs) {
 }
 
 void check_held_folder(const std::string& option, const std::string& folder,
-                       const std::vector<LoadedScenario>& scenarios, Faults& faults) {
+                       const std::vector<LoadedScenario>& scenarios, uint64_t seed, Faults& faults) {
   std::error_code ignored;
   if (is_filled_folder(folder) && !fs::is_regular_file(fs::path(folder) / kMarkFile, ignored))
     return faults.add({option, "", fmt::format("{} is not empty and holds no simulated submission", folder),
@@ -276,7 +281,7 @@ void check_held_folder(const std::string& option, const std::string& folder,
                   "leave it out"});
     const auto [other, fresh] = taken.emplace(benchmark_folder(folder, s), loaded.file);
     if (fresh)
-      check_scenario(option, folder, loaded, faults);
+      check_scenario(option, folder, loaded, seed, faults);
     else
       faults.add({option, "",
                   fmt::format("{} and {} are both {} on {}", other->second, loaded.file, s.benchmark, system_name(s)),
@@ -287,10 +292,10 @@ void check_held_folder(const std::string& option, const std::string& folder,
 }  // namespace
 
 void check_mlperf_folder(const std::string& option, const std::string& folder,
-                         const std::vector<LoadedScenario>& scenarios, Faults& faults) {
+                         const std::vector<LoadedScenario>& scenarios, uint64_t seed, Faults& faults) {
   if (folder.empty()) return;
   const FolderHold hold(folder);
-  check_held_folder(option, folder, scenarios, faults);
+  check_held_folder(option, folder, scenarios, seed, faults);
 }
 
 void write_mlperf_logs(const std::string& folder, const MlperfRuns& runs) {
@@ -306,7 +311,7 @@ void write_mlperf_logs(const std::string& folder, const MlperfRuns& runs) {
   // Another process may have written here since the check before the simulation.
   const FolderHold hold(folder);
   Faults faults;
-  check_held_folder("--mlperf-logs", folder, {*runs.scenario}, faults);
+  check_held_folder("--mlperf-logs", folder, {*runs.scenario}, runs.runs.front()->seed, faults);
   faults.throw_if_any();
   const fs::path target = benchmark_folder(folder, s), system = system_file(folder, s);
   const fs::path submitter = fs::path(folder) / kSubmitterFolder;

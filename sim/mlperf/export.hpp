@@ -22,10 +22,10 @@ struct MlperfRuns {
 
 // What can be told before anything is simulated: a scenario names no benchmark, two of them are the same system and
 // benchmark, or DIR holds something else: files that are no simulated submission, another scenario under the same
-// system and benchmark, another system of the same name. Runs of the same scenario are replaced, other systems and
-// benchmarks stay.
+// system and benchmark, the same one with other inputs or from another seed on, another system of the same name. Runs
+// of the same scenario from `seed` on are replaced, other systems and benchmarks stay.
 void check_mlperf_folder(const std::string& option, const std::string& folder,
-                         const std::vector<LoadedScenario>& scenarios, Faults& faults);
+                         const std::vector<LoadedScenario>& scenarios, uint64_t seed, Faults& faults);
 
 // Writes the runs; a benchmark's folder appears whole or not at all. Throws InputError when it cannot be written or
 // would hold too many readings.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <set>
 
 #include "power/bus.hpp"
@@ -9,6 +10,11 @@
 #include "topology/fabric_kind.hpp"
 
 namespace tw {
+namespace {
+
+constexpr double kMostRectifiers = 2e6;  // of the largest cluster with eight for two nodes; each is followed in time
+
+}
 
 void check_power(const Cluster& cluster, const std::vector<Activity>& used, const ReadContext& at) {
   const GpuPower& gpu = cluster.node.accelerator.power;
@@ -70,6 +76,12 @@ void check_power(const Cluster& cluster, const std::vector<Activity>& used, cons
           .at("kind")
           .fault(fmt::format("\"{}\" names another stage already", kind),
                  "a name of its own, such as \"PDU\" or \"UPS-2\"");
+  const double buses = std::ceil(static_cast<double>(cluster.nodes()) / delivery.nodes_per_bus);
+  const double rectifiers = buses * delivery.shelves_per_bus * delivery.rectifiers_per_shelf;
+  if (rectifiers > kMostRectifiers)
+    at.at("power_delivery")
+        .fault(fmt::format("the cluster would have {:.0f} rectifiers", rectifiers),
+               fmt::format("at most {:.0f}: fewer shelves a bus, or rectifiers a shelf", kMostRectifiers));
   const double idle_bus_w =
       delivery.nodes_per_bus * idle_node(cluster.node, cluster.node.accelerator.board_limit).total();
   if (idle_bus_w > bus_rating_w(delivery))

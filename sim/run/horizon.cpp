@@ -14,6 +14,20 @@ constexpr double kMostSteps = 2e7;
 constexpr double kMostCheckpoints = 1e5;
 constexpr double kMostEvaluations = 1e5, kMostMarks = 1e7;
 
+// Steps, evaluations and checkpoints of a run with its failures, over those of one without. What lies between two
+// states that a failure can go back to begins again with each failure, so that it takes (e^x - 1) / x times as long
+// where x failures fall into it in the mean.
+double times_over(const RunInputs& in, double expected_s, double steps) {
+  double between_s = expected_s;
+  if (const auto& checkpoints = in.run->checkpoints; checkpoints && steps > 0) {
+    const double step_s = expected_s / steps, interval_s = checkpoints->interval.value();
+    between_s = std::min(between_s, interval_s > 0 ? std::max(interval_s, step_s) : checkpoints->every_steps * step_s);
+  }
+  constexpr double kMany = 100;  // what they take is beyond every limit, but a number
+  const double failures = std::min(kMany, job_failure_rates(in).total() * between_s);
+  return failures > 0 ? std::expm1(failures) / failures : 1;
+}
+
 }  // namespace
 
 double evaluation_batches(const RunInputs& in) {
@@ -55,12 +69,15 @@ Horizon horizon_of(const RunInputs& in, const RunModel& model, double target_sam
     throw DoesNotFit(
         fmt::format("a run of {:.3g} steps and {:.3g} days; at most {:.0g} steps and ten years are simulated", steps,
                     expected_s / 86400, kMostSteps));
-  at_most("evaluations", std::min(steps, marks), kMostEvaluations, "a longer evaluation_interval");
-  at_most("failures", job_failure_rates(in).total() * expected_s, kMostFailures, "a longer time between failures");
+  const double again = times_over(in, expected_s, steps);
+  const char* const rarer = "a longer time between failures, or checkpoints closer together";
+  at_most("failures", again * job_failure_rates(in).total() * expected_s, kMostFailures, rarer);
+  at_most("steps, done again after failures", again * steps, kMostSteps, rarer);
+  at_most("evaluations", again * std::min(steps, marks), kMostEvaluations, "a longer evaluation_interval");
   if (run.checkpoints) {
     const double by_time = run.checkpoints->interval.value();
     const double count = by_time > 0 ? std::min(steps, expected_s / by_time) : steps / run.checkpoints->every_steps;
-    at_most("checkpoints", count, kMostCheckpoints, "a longer interval");
+    at_most("checkpoints", again * count, kMostCheckpoints, "a longer interval");
   }
   return {static_cast<long>(steps), expected_s};
 }

@@ -264,11 +264,11 @@ class Player {
     write_ends_s_ = 0;
     safe_ = {state};
     clock_.failure_at_s = lanes_.now_s() + (kind == Component::power ? running_s : failures_.next_gap_s());
+    // A run that its failures make much longer than it would be takes coarser phases as it goes on.
+    shortest_phase_s_ = std::max(shortest_phase_s_, lanes_.now_s() / (2 * kMostPhases));
     if (lanes_.now_s() > kLongestRun_s || out_.failed() > kMostFailures)
-      throw DoesNotFit(fmt::format(
-          "the run does not end: in {:.3g} days and after {:.0f} failures, {} of {} steps are done; failures "
-          "are too frequent for its checkpoints",
-          lanes_.now_s() / 86400, out_.failed(), done_, all_steps_));
+      throw DoesNotFit(fmt::format("failures too frequent for checkpoints: {:.0f} in {:.3g} days, {} of {} steps done",
+                                   out_.failed(), lanes_.now_s() / 86400, done_, all_steps_));
   }
 
   // Until a node can take the place of a failed one: none while a spare is left, else until the next is repaired.

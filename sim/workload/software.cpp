@@ -185,7 +185,8 @@ void Software::Memory::describe(Description<Memory>& d) {
   d.optional("optimizer_state_bytes_per_parameter", &Memory::optimizer_state_bytes_per_parameter,
              "bytes of optimizer states for each trained parameter", between(0, 64));
   d.optional("frozen_fp8_bytes_per_parameter", &Memory::frozen_fp8_bytes_per_parameter,
-             "bytes of a frozen weight kept in FP8: 1, or 2 where the release keeps a transposed copy of each",
+             "bytes that a GPU holds for a frozen weight in FP8: 1 for the weight; more where the plans that a release "
+             "ran show that it holds more, whatever that is",
              between(1, 4));
   d.optional("workspace", &Memory::workspace,
              "memory beside the framework's allocator: context, library workspaces, communication buffers");

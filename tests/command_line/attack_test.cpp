@@ -143,11 +143,30 @@ TEST_CASE("inputs that would take for ever are refused before work starts") {
   refused({"/run/evaluation_interval=1e-9"}, 3, "at most");
   refused({"/run/evaluation_interval=1e-300"}, 3, "a longer evaluation_interval");
   refused({R"(/run/reliability={"name": "bad", "gpu_mtbf": "60 s"})", "/run/samples=1e7"}, 3, "failures");
+  refused({R"(/run/reliability={"name": "bad", "gpu_mtbf": "60 s"})"}, 3, "failures; at most");
   refused({"/plan/gbs=1000000000"}, 3, "visits of stages");
+  refused({"/cluster/power_delivery/shelves_per_bus=4096", "/cluster/power_delivery/rectifiers_per_shelf=256"}, 2,
+          "rectifiers; at most");
   std::string many = "/run/samples_by_run=[";
   for (int i = 0; i < 20000; ++i) many += std::string(i ? "," : "") + "-" + std::to_string(i + 1);
   refused({many + "]", "/run/samples=null"}, 2, "more faults like these");
   refused({"/cluster/fabric/failed=[\"node-0\"]"}, 2, "is a node, no switch or cable");
+}
+
+// Steps of milliseconds, and failures that cost nothing but the work since the last checkpoint: years of it, step by
+// step, where nothing bounds them.
+TEST_CASE("a failure a minute ends in an answer, however short the steps and the way back are") {
+  const std::string way_back = R"("software_mtbf": "MTBF", "detect": "0 s", "reschedule": "0 s", "repair": "0 s")";
+  for (const auto& [mtbf, code] : {std::pair{"60 s", 3}, std::pair{"1 h", 0}}) {
+    std::string reliability = way_back;
+    reliability.replace(reliability.find("MTBF"), 4, mtbf);
+    const Run r = run({"run", "scenarios/mlperf-dlrm.json", "--set", "/software/init=0 s", "--set", "/run/samples=1e11",
+                       "--set", R"(/run/reliability={"name": "bad", )" + reliability + "}"});
+    CAPTURE(mtbf, r.err);
+    CHECK(r.code == code);
+    CHECK(r.cpu_s < 60);
+    CHECK(r.peak_bytes < 500e6);
+  }
 }
 
 TEST_CASE("a cluster whose cores stand above no spines is refused; a missing file names inputs alone") {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/text.hpp"
 #include "mlperf/mllog_lines.hpp"
 #include "paths.hpp"
 #include "program.hpp"
@@ -233,6 +234,36 @@ TEST_CASE("two writers of one folder wait for each other and lose nothing") {
   for (const auto& b : j["benchmarks"]) CHECK(b["runs"].size() == 3);
   for (const auto& f : j["findings"]) UNSCOPED_INFO(f.dump());
   CHECK(j["findings"].empty());
+}
+
+TEST_CASE("runs of one system from several commands: the first stay, the others are told why they are not there") {
+  const Folder folder;
+  const std::string dir = folder / "logs", program = "cd " + source_folder() + "; " + program_folder() + "/trainwatt";
+  std::string all;
+  for (const char* other : {"--seed 1", "--seed 2", "--seed 3", "--set /plan/gbs=16"})
+    all += "(" + program + " run " + k8 + " -q --mlperf-logs " + dir + " " + other + " > /dev/null 2>> " +
+           (folder / "errors") + "; echo $? >> " + (folder / "codes") + ") & ";
+  REQUIRE(std::system((all + "wait").c_str()) == 0);
+  std::vector<std::string> codes;
+  for (const std::string& code : tw::split(text_of(folder / "codes"), '\n'))
+    if (!code.empty()) codes.push_back(code);
+  std::sort(codes.begin(), codes.end());
+  CHECK(codes == std::vector<std::string>{"0", "2", "2", "2"});
+  CHECK(holds(text_of(folder / "errors"), "; another folder"));
+
+  // One after the other: refused before anything is simulated, and the runs that are there stay to the byte.
+  const std::string one = folder / "one",
+                    log = one + "/TrainWatt-simulated/results/8xsmc-h100/llama2_70b_lora/result_0.txt";
+  REQUIRE(run({"run", k8, "-q", "--mlperf-logs", one}).code == 0);
+  const std::string before = text_of(log);
+  const Run seed = run({"run", k8, "-q", "--seed", "2", "--mlperf-logs", one});
+  CHECK(seed.code == 2);
+  CHECK(seed.out.empty());
+  CHECK(holds(seed.err, "holds runs of seed 1, not of seed 2"));
+  const Run inputs = run({"run", k8, "-q", "--set", "/plan/gbs=16", "--mlperf-logs", one});
+  CHECK(inputs.code == 2);
+  CHECK(holds(inputs.err, "holds runs of inputs of sha256 "));
+  CHECK(text_of(log) == before);
 }
 
 // Score of a folder as result_summarizer computes it: olympic mean of run_stop - run_start, times scaling.json.

@@ -69,6 +69,22 @@ TEST_CASE("a rank of two in a ring works on its half and on a piece of the other
   }
 }
 
+// The H100's profile ends at 16,384 tokens, the H200's at 8,192 and at heads of 128.
+TEST_CASE("attention of 32,768 to 131,072 tokens, beyond what profiles hold, takes what was measured") {
+  const CsvTable measured = CsvTable::load("reference/gpu_lab_4/attention_long.csv");
+  const Accelerator h200 = load<Accelerator>("models/accelerators/h200-sxm.json");
+  for (size_t row = 0; row < measured.rows(); ++row) {
+    if (measured.text(row, "backend") != "cudnn") continue;
+    const Accelerator& a = measured.text(row, "gpu") == "H100" ? h100() : h200;
+    const double tokens = measured.value(row, "seq");
+    const AttentionShape s{1, measured.value(row, "heads"), tokens, tokens, measured.value(row, "head_dim"), true};
+    const double margin = &a == &h200 ? 0.2 : 0.1;
+    CAPTURE(measured.text(row, "gpu"), s.heads, tokens, s.head_dim);
+    CHECK(attention_forward_time_s(a, s) == Approx(measured.value(row, "fwd_s")).epsilon(margin));
+    CHECK(attention_backward_time_s(a, s) == Approx(measured.value(row, "bwd_s")).epsilon(margin));
+  }
+}
+
 TEST_CASE("heads whose values are smaller take what was measured over even ones (reference/gpu_lab_13)") {
   const CsvTable measured = CsvTable::load("reference/gpu_lab_13/attention_latent.csv");
   for (size_t row = 0; row + 1 < measured.rows(); row += 3) {  // uneven, then of 128 channels

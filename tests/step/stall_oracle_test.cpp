@@ -205,6 +205,32 @@ TEST_CASE("stalls in a pipeline cost what they cost hosts and devices that are s
   }
 }
 
+// By hand. Hosts that issue at once wait for their devices at a step's end, so that stalls of rate r and mean length m
+// that are under way as the next begins (r m of them, each with m to go) are all that is late: on the first stage by m,
+// on the second by what outlasts the f until its first input, m exp(-f / m). The devices' work leaves no gap that could
+// take it back, and f is a forward of one chunk: more chunks, of shorter visits, hide less.
+TEST_CASE("a stall counts on the second stage as far as it outlasts a forward, which chunks shorten: by hand") {
+  constexpr double kForward_s = 0.1, kPerHour = 1800;
+  constexpr int kSteps = 100000;
+  std::vector<double> hands;
+  for (const int vp : {1, 2, 4}) {
+    CAPTURE(vp);
+    StepPlan plan = pipeline_of(2, vp, 4, false);
+    plan.members = 1;
+    plan.nodes_per_member = 2;
+    for (PassCost& c : plan.cost)
+      for (TaskCost* t : {&c.forward, &c.backward}) {
+        t->busy[Activity::gemm_fp8] = kForward_s / vp;
+        t->host_s = t->launches = 0;
+      }
+    const double quiet_s = simulated_s(plan, 0, 1);
+    hands.push_back(kPerHour / 3600 * kStall_s * kStall_s * (1 + std::exp(-kForward_s / vp / kStall_s)));
+    CHECK(simulated_s(plan, kPerHour, kSteps) - quiet_s == Approx(hands.back()).epsilon(0.08));
+    CHECK(Oracle(plan, kPerHour).mean_step_s(kSteps) - quiet_s == Approx(hands.back()).epsilon(0.08));
+  }
+  CHECK(hands.back() > 1.4 * hands.front());
+}
+
 TEST_CASE("a launch queue holds so many kernels, whichever visits they belong to") {
   LaunchQueue queue;
   CHECK(queue.full_until_s(1000, 0, 1) < -1e9);

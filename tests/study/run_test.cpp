@@ -195,6 +195,23 @@ TEST_CASE("failures cost time, spares save some, checkpoints at the proposed int
   CHECK(mean_s({interval(best_s), "/run/checkpoints/asynchronous=true"}) < best);
 }
 
+// By hand: without checkpoints a run of T that fails at a rate r begins again until T passes without a failure, which
+// takes (e^(rT) - 1) / r in the mean.
+TEST_CASE("a run that begins again with every failure takes as long as by hand, or is refused by what it would take") {
+  const auto with = [](double mtbf_s) {
+    return std::vector<std::string>{
+        "/run/tokens=1e9", "/run/checkpoints=null", "/cluster/hosts/noise={}", "/software/init=0 s",
+        R"(/run/reliability={"name": "one", "detect": "0 s", "reschedule": "0 s", "software_mtbf": ")" +
+            std::to_string(64 * mtbf_s) + " s\"}"};
+  };
+  const double alone_s = *result(kTokens, with(1e9)).run.time_to_train_s.mean;
+  SimulationOptions options;
+  options.runs = 400;
+  const double mean_s = *result(kTokens, with(alone_s), options).run.time_to_train_s.mean;
+  CHECK(mean_s == Approx(std::expm1(1) * alone_s).epsilon(0.08));
+  CHECK_THROWS_WITH(result(kTokens, with(alone_s / 30)), Catch::Contains("failures; at most"));
+}
+
 TEST_CASE("a checkpoint that takes longer than its interval waits, and says so") {
   const Result r = result(kTokens, {"/run/tokens=1e9", "/run/checkpoints/asynchronous=true", "/run/reliability=null",
                                     "/cluster/storage/write_bandwidth=10 GB/s", "/run/checkpoints/interval=30 s"});

@@ -71,10 +71,10 @@ Reader quantity_reader(std::optional<double>& out, const DimensionInfo& dimensio
 
 namespace {
 
-std::optional<int> whole(const std::string& text) {
+std::optional<int> whole(const std::string& text, int least) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool good = error == std::errc() && end == text.data() + text.size() && value >= 1 && value <= 1000000;
+  const bool good = error == std::errc() && end == text.data() + text.size() && value >= least && value <= 1000000;
   return good ? std::optional(value) : std::nullopt;
 }
 
@@ -84,16 +84,16 @@ std::vector<std::string> words_of(const std::string& list) {
   return split(list, ',');
 }
 
-Reader counts(std::vector<int>& out) {
-  return [&out](const std::string& list) {
+Reader counts(std::vector<int>& out, int least) {
+  return [&out, least](const std::string& list) {
     for (const std::string& word : words_of(list)) {
       const auto dots = word.find("..");
-      const auto from = whole(word.substr(0, dots));
-      const auto to = dots == std::string::npos ? from : whole(word.substr(dots + 2));
+      const auto from = whole(word.substr(0, dots), least);
+      const auto to = dots == std::string::npos ? from : whole(word.substr(dots + 2), least);
       if (!from || !to || *to < *from)
         return fmt::format("\"{}\" is neither a number nor a range; such as 8, \"8,16\" or \"8..64\", doubling",
                            printable(word, 40));
-      for (int v = *from; v < *to; v *= 2) out.push_back(v);
+      for (int v = *from; v < *to; v = std::max(1, 2 * v)) out.push_back(v);
       out.push_back(*to);
     }
     std::sort(out.begin(), out.end());

@@ -52,7 +52,7 @@ Reader quantity(std::optional<double>& out) {
   return quantity_reader(out, DimensionOf<Q>::info);
 }
 // Whole numbers, "8,16" or "8..64": the first, doubled as long as it stays within the last, and the last.
-Reader counts(std::vector<int>& out);
+Reader counts(std::vector<int>& out, int least = 1);
 // Shares from 0 to 1, "0,0.5,1".
 Reader shares(std::vector<double>& out);
 // The place of a name in `names`, or what is wrong with it.

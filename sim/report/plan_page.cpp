@@ -85,7 +85,11 @@ std::string plan_page(const std::string& folder, const json& search) {
                                   {"ga", "GA"},
                                   {"gbs", "GBS"},
                                   {"recompute", "recompute"},
-                                  {"sharding", "sharding"}}) {
+                                  {"sharding", "sharding"},
+                                  {"shard_group", "shard group"},
+                                  {"context", "context"},
+                                  {"offload_states", "states in host memory"},
+                                  {"offload_layers", "layers in host memory"}}) {
     const auto value = [&plans, name = key](size_t i) {
       const json v = plans[i].at("plan").value(name, json());
       return v.is_string() ? v.get<std::string>() : v.dump();

@@ -98,7 +98,8 @@ json plan_of(const PlanCandidate& c) {
   j["sharding"] = choice_name(p.sharding), j["recompute"] = choice_name(c.recompute.recompute);
   j["recompute_modules"] = json::array();
   for (const Module m : c.recompute.modules) j["recompute_modules"].push_back(choice_name(m));
-  j["offload_states"] = c.offload_states;
+  j["shard_group"] = p.shard_group, j["context"] = choice_name(p.context);
+  j["offload_states"] = c.offload_states, j["offload_layers"] = c.offload_layers;
   return j;
 }
 
@@ -121,43 +122,70 @@ json answer_json(const PlanSearch& s, const PlanAnswer& a) {
   return j;
 }
 
+// Of a row, in the order of the columns below.
+std::vector<std::string> cells_of(const PlanAnswer& a, size_t place, double best) {
+  const Plan& p = a.candidate.plan;
+  const Result& r = a.result;
+  return {fmt::format("{}{}", a.candidate.own ? "*" : "", place),
+          std::to_string(p.nodes),
+          std::to_string(p.tp),
+          std::to_string(p.pp),
+          std::to_string(p.vp),
+          std::to_string(p.cp),
+          std::to_string(p.ep),
+          std::to_string(p.dp),
+          std::to_string(p.mbs),
+          std::to_string(p.ga()),
+          std::to_string(p.gbs),
+          recompute_text(a.candidate.recompute),
+          choice_name(p.sharding),
+          std::to_string(p.shard_group),
+          p.cp > 1 ? choice_name(p.context) : "-",
+          fmt::format("{:.4g}", a.candidate.offload_states),
+          std::to_string(a.candidate.offload_layers),
+          or_dash(r.step.time_s, short_time),
+          or_dash(r.run.time_to_train_s.mean, short_time),
+          or_dash(r.energy.facility_j, energy_text),
+          size_text(a.candidate.memory_bytes),
+          r.step.mfu ? fmt::format("{:.1f} %", 100 * *r.step.mfu) : "-",
+          fmt::format("{:+.2f} %", 100 * (a.values.front() / best - 1))};
+}
+
 // Rows of plans, as narrow as they may be: sizes that all plans share stand below, once.
 std::string answers_table(const std::vector<const PlanAnswer*>& shown) {
   struct Column {
     std::string name;
-    bool size = false;  // of the plan
+    bool size = false;      // of the plan
+    bool may_lack = false;  // not told where no plan has it
     std::vector<std::string> cells = {};
   };
-  std::vector<Column> columns{{""},          {"nodes", true},     {"TP", true},       {"PP", true},      {"VP", true},
-                              {"CP", true},  {"EP", true},        {"DP", true},       {"MBS", true},     {"GA", true},
-                              {"GBS", true}, {"recompute", true}, {"sharding", true}, {"in host", true}, {"step"},
-                              {"train"},     {"facility"},        {"memory"},         {"MFU"},           {"of best"}};
+  std::vector<Column> columns{{""},
+                              {"nodes", true},
+                              {"TP", true},
+                              {"PP", true},
+                              {"VP", true},
+                              {"CP", true},
+                              {"EP", true},
+                              {"DP", true},
+                              {"MBS", true},
+                              {"GA", true},
+                              {"GBS", true},
+                              {"recompute", true},
+                              {"sharding", true},
+                              {"group", true, true},
+                              {"context", true, true},
+                              {"in host", true, true},
+                              {"layers in host", true, true},
+                              {"step"},
+                              {"train"},
+                              {"facility"},
+                              {"memory"},
+                              {"MFU"},
+                              {"of best"}};
   bool own = false;
   for (const PlanAnswer* a : shown) {
-    const Plan& p = a->candidate.plan;
-    const Result& r = a->result;
     own = own || a->candidate.own;
-    const std::vector<std::string> cells{
-        fmt::format("{}{}", a->candidate.own ? "*" : "", columns[0].cells.size() + 1),
-        std::to_string(p.nodes),
-        std::to_string(p.tp),
-        std::to_string(p.pp),
-        std::to_string(p.vp),
-        std::to_string(p.cp),
-        std::to_string(p.ep),
-        std::to_string(p.dp),
-        std::to_string(p.mbs),
-        std::to_string(p.ga()),
-        std::to_string(p.gbs),
-        recompute_text(a->candidate.recompute),
-        choice_name(p.sharding),
-        fmt::format("{:.4g}", a->candidate.offload_states),
-        or_dash(r.step.time_s, short_time),
-        or_dash(r.run.time_to_train_s.mean, short_time),
-        or_dash(r.energy.facility_j, energy_text),
-        size_text(a->candidate.memory_bytes),
-        r.step.mfu ? fmt::format("{:.1f} %", 100 * *r.step.mfu) : "-",
-        fmt::format("{:+.2f} %", 100 * (a->values.front() / shown.front()->values.front() - 1))};
+    const std::vector<std::string> cells = cells_of(*a, columns[0].cells.size() + 1, shown.front()->values.front());
     for (size_t c = 0; c < cells.size(); ++c) columns[c].cells.push_back(cells[c]);
   }
   std::string out, shared;
@@ -169,7 +197,7 @@ std::string answers_table(const std::vector<const PlanAnswer*>& shown) {
       const auto& cells = c.cells;
       if (c.name == "MFU" && !mfu) continue;
       if (c.size && std::equal(cells.begin() + 1, cells.end(), cells.begin())) {
-        if (c.name != "in host" || cells.front() != "0")
+        if (!c.may_lack || (cells.front() != "0" && cells.front() != "-"))
           shared += fmt::format("{}{} {}", shared.empty() ? "" : ", ", c.name, cells.front());
         continue;
       }
@@ -198,7 +226,10 @@ std::string plan_text(const PlanCandidate& c) {
          fmt::format(" MBS{} GA{}{}{}", p.mbs, p.ga(),
                      c.recompute.recompute == Recompute::none ? "" : ", recompute " + recompute_text(c.recompute),
                      p.sharding == Sharding::none ? "" : ", " + choice_name(p.sharding)) +
-         (c.offload_states > 0 ? fmt::format(", {:.4g} of states in host memory", c.offload_states) : "");
+         (p.shard_group > 0 ? fmt::format(" in groups of {}", p.shard_group) : "") +
+         (p.cp > 1 && p.context != ContextExchange::ring ? ", context " + choice_name(p.context) : "") +
+         (c.offload_states > 0 ? fmt::format(", {:.4g} of states in host memory", c.offload_states) : "") +
+         (c.offload_layers > 0 ? fmt::format(", activations of {} layers in host memory", c.offload_layers) : "");
 }
 
 std::string plan_table(const PlanSearch& s, size_t most) {
@@ -305,12 +336,15 @@ std::string plan_scenario(const PlanCandidate& c, const std::string& use, const 
                     {"mbs", p.mbs},
                     {"gbs", p.gbs},
                     {"sharding", choice_name(p.sharding)},
+                    {"shard_group", p.shard_group},
+                    {"context", choice_name(p.context)},
                     {"layout", p.layout.empty() ? json(nullptr) : json(p.layout)},
                     {"etp", p.etp > 0 ? json(p.etp) : json(nullptr)}}},
                   {"training",
                    {{"recompute", choice_name(c.recompute.recompute)},
                     {"recompute_modules", modules},
-                    {"offload_states", c.offload_states}}},
+                    {"offload_states", c.offload_states},
+                    {"offload_layers", c.offload_layers}}},
                   // What was measured belongs to the plan it was measured with.
                   {"reference", nullptr}};
   return json_text(j);

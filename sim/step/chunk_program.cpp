@@ -201,6 +201,7 @@ TaskCost ChunkProgram::sharded(const ChunkShape& shape, bool backward, bool inpu
   const auto n = static_cast<size_t>(shape.layers());
   std::vector<int> gathered(n + 1, -1), opened(n + 1, -1);
   int reduced = -1;
+  if (n == 0 && gathers) b.copy(out_s, b.beside(Stream::dp, gather_t, -1, hook_s));
   if (shape.embedding && !backward) b.add(embed_, inputs, weights);
   if (shape.head && backward) b.add(head_back_, inputs, weights);
   const auto gather = [&](size_t l) {
@@ -234,7 +235,8 @@ TaskCost ChunkProgram::first_forward(const ChunkShape& shape) const {
   const TravelTime gather_t = travel(Exchange::weight_gather, Exchange::expert_gather, bytes);
   TaskList b = list();
   std::vector<int> gathered;
-  for (int l = 0; l < shape.layers(); ++l) gathered.push_back(b.beside(Stream::dp, gather_t, -1));
+  for (int l = 0; l < std::max(1, shape.layers()); ++l) gathered.push_back(b.beside(Stream::dp, gather_t, -1));
+  if (shape.layers() == 0) b.copy(0, gathered.front());
   if (shape.embedding) b.add(embed_);
   HostCopies copies(b, host_copies_s(shape), shape.layers(), false);
   for (int l = 0; l < shape.layers(); ++l) {
@@ -252,9 +254,12 @@ TaskCost ChunkProgram::first_forward(const ChunkShape& shape) const {
 TaskCost ChunkProgram::last(const ChunkShape& shape, bool inputs, std::vector<Bucket>& buckets) const {
   const Software& s = *in_.software;
   TaskList b = list();
-  double parameters = 0;  // of all layers
-  for (int l = 0; l < shape.layers(); ++l)
-    for (const TimedOperation& t : layer(shape, l, true)) parameters += t.parameters;
+  double parameters = 0;  // of all layers, and of towers
+  const auto count = [&](const List& operations) {
+    for (const TimedOperation& t : operations) parameters += t.parameters;
+  };
+  for (int l = 0; l < shape.layers(); ++l) count(layer(shape, l, true));
+  if (shape.embedding) count(embed_back_);
   // Parameters of embedding and head are those that the layers do not have.
   const int ends = (shape.embedding ? 1 : 0) + (shape.head ? 1 : 0);
   double of_layers = shape.gradients.total();
@@ -282,15 +287,18 @@ TaskCost ChunkProgram::last(const ChunkShape& shape, bool inputs, std::vector<Bu
   };
   if (shape.head) b.add(head_back_, inputs), grow(rest / std::max(1, ends));
   HostCopies copies(b, inputs ? host_copies_s(shape) : std::vector<double>(), shape.layers(), true);
-  for (int l = 0; l < shape.layers(); ++l) {
-    copies.before(l);
-    for (const TimedOperation& t : layer(shape, l, true)) {
+  const auto run = [&](const List& operations) {
+    for (const TimedOperation& t : operations) {
       b.add(t, inputs);
       if (t.parameters > 0) grow(of_layers * t.parameters / parameters);
     }
+  };
+  for (int l = 0; l < shape.layers(); ++l) {
+    copies.before(l);
+    run(layer(shape, l, true));
     if (parameters <= 0) grow(of_layers / shape.layers());
   }
-  if (shape.embedding) b.add(embed_back_, inputs), grow(rest / std::max(1, ends));
+  if (shape.embedding) run(embed_back_), grow(rest / std::max(1, ends));
   send();
   b.add(scales_, inputs, inputs);
   b.copy(0, -1);

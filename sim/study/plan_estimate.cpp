@@ -80,7 +80,8 @@ double PlanEstimator::least_s(const StepInputs& in) {
 StepEstimate PlanEstimator::operator()(const StepInputs& in) {
   const Plan& plan = *in.plan;
   // What neither micro-batch nor recomputation changes: groups, their links, and the mean bucket of a chunk.
-  const Grid grid{plan.nodes, plan.tp, plan.pp, plan.vp, plan.cp, plan.ep, plan.etp, plan.sharding, plan.layout};
+  const Grid grid{plan.nodes, plan.tp,          plan.pp,       plan.vp,      plan.cp,    plan.ep,
+                  plan.etp,   plan.shard_group, plan.sharding, plan.context, plan.layout};
   if (!net_ || grid != grid_) {
     if (!collectives_) collectives_ = step_collectives(in, fabric_, true);
     net_ = build_step_network(in, collectives_, place(fabric_, placement_, plan.nodes), 1);

@@ -34,8 +34,8 @@ class PlanEstimator {
   static double least_s(const StepInputs& in);
 
  private:
-  // Sizes that decide links: nodes, tp, pp, vp, cp, ep, etp, sharding, layout.
-  using Grid = std::tuple<int, int, int, int, int, int, int, Sharding, std::string>;
+  // What decides links: nodes, tp, pp, vp, cp, ep, etp, shard group, sharding, context, layout.
+  using Grid = std::tuple<int, int, int, int, int, int, int, int, Sharding, ContextExchange, std::string>;
   const Fabric& fabric_;
   const NodePlacement& placement_;
   std::shared_ptr<network::Collectives> collectives_;

@@ -51,7 +51,9 @@ void estimate(const Scenario& s, const PlanSearchOptions& o, Candidates list, bo
   if (list.empty()) return;
   const Fabric fabric = build_fabric(s.cluster);
   // Plans on the same links, one after the other, stay together.
-  const auto links = [](const Plan& p) { return std::tie(p.nodes, p.tp, p.pp, p.cp, p.ep, p.vp, p.sharding); };
+  const auto links = [](const Plan& p) {
+    return std::tie(p.nodes, p.tp, p.pp, p.cp, p.ep, p.vp, p.sharding, p.shard_group, p.context);
+  };
   std::stable_sort(list.begin(), list.end(),
                    [&](const PlanCandidate* a, const PlanCandidate* b) { return links(a->plan) < links(b->plan); });
   constexpr size_t most = 64;
@@ -319,41 +321,6 @@ Maybe objective_value(PlanObjective objective, const Result& r) {
     }
   }
   return {};
-}
-
-Training with_candidate(Training training, const PlanCandidate& c) {
-  training.recompute = c.recompute.recompute, training.offload_states = c.offload_states;
-  if (training.recompute == Recompute::selective) training.recompute_modules = c.recompute.modules;
-  return training;
-}
-
-RecomputeWay recompute_way(const Training& t) {
-  return {t.recompute, t.recompute == Recompute::selective ? t.recompute_modules : std::vector<Module>{}};
-}
-
-std::string recompute_text(const RecomputeWay& way) {
-  std::string text;
-  for (const Module m : way.modules) text += (text.empty() ? "" : "+") + choice_name(m);
-  return text.empty() ? choice_name(way.recompute) : text;
-}
-
-std::vector<std::string> overrides_of(const PlanCandidate& c) {
-  const Plan& p = c.plan;
-  std::vector<std::string> set = {
-      fmt::format("/plan/nodes={}", p.nodes), fmt::format("/plan/tp={}", p.tp), fmt::format("/plan/pp={}", p.pp),
-      fmt::format("/plan/vp={}", p.vp), fmt::format("/plan/cp={}", p.cp), fmt::format("/plan/ep={}", p.ep),
-      "/plan/dp=null", fmt::format("/plan/mbs={}", p.mbs), fmt::format("/plan/gbs={}", p.gbs),
-      "/plan/sharding=" + choice_name(p.sharding),
-      // Layout and the tensor parallelism of experts belong to the plan that they were written for.
-      p.layout.empty() ? "/plan/layout=null" : "/plan/layout=\"" + p.layout + "\"", fmt::format("/plan/etp={}", p.etp),
-      "/training/recompute=" + choice_name(c.recompute.recompute),
-      fmt::format("/training/offload_states={}", c.offload_states)};
-  if (c.recompute.recompute == Recompute::selective) {
-    std::string modules;
-    for (const Module m : c.recompute.modules) modules += (modules.empty() ? "\"" : ", \"") + choice_name(m) + "\"";
-    set.push_back("/training/recompute_modules=[" + modules + "]");
-  }
-  return set;
 }
 
 PlanSearch search_plans(const LoadedScenario& base, const std::vector<std::string>& overrides,

@@ -33,7 +33,10 @@ struct PlanSpace {
   std::vector<int> nodes, gbs;
   std::vector<int> gbs_per_node;  // or samples of the global batch for each node, in place of gbs
   std::vector<Sharding> sharding;
-  std::vector<double> offload_states;  // shares of the optimizer's states in the host's memory
+  std::vector<int> shard_group;          // ranks that share states; 0: all
+  std::vector<ContextExchange> context;  // where a plan has context parallelism
+  std::vector<double> offload_states;    // shares of the optimizer's states in the host's memory
+  std::vector<int> offload_layers;       // of a stage, whose activations wait there
   // In this order; the first that fits is taken. Empty: none, the scenario's list of modules (attention alone), full.
   std::vector<RecomputeWay> recompute;
   bool unusual = false;  // also plans that practice avoids: pipelines inside a node with NVLink
@@ -52,6 +55,7 @@ struct PlanCandidate {
   Plan plan;
   RecomputeWay recompute;
   double offload_states = 0;
+  int offload_layers = 0;
   double memory_bytes = 0;
   double step_s = 0, node_w = 0;  // estimated
   double time_s = 0;              // steps alone, estimated

@@ -26,7 +26,21 @@ std::vector<int> divisors(int n) {
 
 bool same_plan(const Plan& a, const Plan& b) {
   return a.nodes == b.nodes && a.tp == b.tp && a.pp == b.pp && a.vp == b.vp && a.cp == b.cp && a.ep == b.ep &&
-         a.mbs == b.mbs && a.gbs == b.gbs && a.sharding == b.sharding;
+         a.mbs == b.mbs && a.gbs == b.gbs && a.sharding == b.sharding && a.shard_group == b.shard_group &&
+         a.context == b.context;
+}
+
+using Offload = std::pair<double, int>;  // a share of the states, and layers
+
+// What was asked for, or else the scenario's own.
+template <class T>
+std::vector<T> or_own(const std::vector<T>& asked, T own) {
+  return asked.empty() ? std::vector<T>{own} : asked;
+}
+
+template <class T>
+bool has(const std::vector<T>& all, const T& one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
 }
 
 class Enumeration {
@@ -39,9 +53,12 @@ class Enumeration {
     memory_ =
         o.limits.memory_bytes > 0 ? o.limits.memory_bytes : kMemoryShare * s.cluster.node.accelerator.memory.value();
     capacity_ = o.limits.memory_bytes > 0 ? 0 : s.cluster.node.accelerator.memory.value();
-    nodes_ = o.space.nodes.empty() ? std::vector<int>{s.plan.nodes} : o.space.nodes;
-    offload_ =
-        o.space.offload_states.empty() ? std::vector<double>{s.training->offload_states} : o.space.offload_states;
+    nodes_ = or_own(o.space.nodes, s.plan.nodes);
+    shard_groups_ = or_own(o.space.shard_group, s.plan.shard_group);
+    contexts_ = or_own(o.space.context, s.plan.context);
+    for (const double states : or_own(o.space.offload_states, s.training->offload_states))
+      for (const int layers : or_own(o.space.offload_layers, s.training->offload_layers))
+        if (!has(offload_, {states, layers})) offload_.push_back({states, layers});
     ways_ = o.space.recompute;
     if (ways_.empty())
       for (const auto& [name, recompute] : Choices<Recompute>::table()) {
@@ -74,18 +91,14 @@ class Enumeration {
                       Plan p = s_.plan;
                       p.nodes = nodes, p.gbs = gbs, p.tp = tp, p.pp = pp, p.cp = cp, p.ep = ep, p.mbs = mbs, p.vp = vp;
                       p.sharding = sharding, p.dp = 0;
-                      const bool own = same_plan(p, s_.plan);
-                      own_seen_ = own_seen_ || own;
-                      if (!own) p.layout.clear(), p.etp = 0;
                       if (p.vp > 1 && p.schedule == Schedule::gpipe) continue;
-                      ++out_.considered;
-                      consider(p, list, too_large);
+                      every_group_and_context(p, list, too_large);
                     }
     // The scenario's own sizes may be none of those above (a micro-batch of 3, chunks of its own): it is looked at,
     // too.
-    if (const auto has = [](const auto& all, auto one) { return std::find(all.begin(), all.end(), one) != all.end(); };
-        !own_seen_ && has(nodes_, s_.plan.nodes) && has(batches(s_.plan.nodes), s_.plan.gbs) &&
-        has(sharding_, s_.plan.sharding)) {
+    if (!own_seen_ && has(nodes_, s_.plan.nodes) && has(batches(s_.plan.nodes), s_.plan.gbs) &&
+        has(sharding_, s_.plan.sharding) && has(shard_groups_, s_.plan.shard_group) &&
+        has(contexts_, s_.plan.context)) {
       Plan p = s_.plan;
       p.dp = 0;
       ++out_.considered;
@@ -95,6 +108,23 @@ class Enumeration {
   }
 
  private:
+  // Only where states are shared, and context parallel ranks exchange something, do these make a difference.
+  void every_group_and_context(const Plan& plan, std::vector<PlanCandidate>& list,
+                               std::vector<PlanCandidate>& too_large) {
+    const auto groups = plan.sharding == Sharding::none ? std::vector<int>{0} : shard_groups_;
+    const auto contexts = plan.cp == 1 ? std::vector<ContextExchange>{s_.plan.context} : contexts_;
+    for (const int group : groups)
+      for (const ContextExchange context : contexts) {
+        Plan p = plan;
+        p.shard_group = group, p.context = context;
+        const bool own = same_plan(p, s_.plan);
+        own_seen_ = own_seen_ || own;
+        if (!own) p.layout.clear(), p.etp = 0;
+        ++out_.considered;
+        consider(p, list, too_large);
+      }
+  }
+
   std::vector<int> batches(int nodes) const {
     const PlanSpace& space = options_.space;
     if (space.gbs_per_node.empty()) return space.gbs.empty() ? std::vector<int>{s_.plan.gbs} : space.gbs;
@@ -127,9 +157,19 @@ class Enumeration {
     if (faults.empty()) check_schedule(p, at);
     if (!faults.empty()) return leave_out("ranks or batch do not divide");
     if (p.sharding != Sharding::none && p.dp * p.cp < 2) return leave_out("nothing to shard over");
+    if (p.shard_group > 0 && p.shard_group == p.dp * p.cp && has(shard_groups_, 0))
+      return leave_out("a shard group of all ranks is none");
+    const auto layers = layers_of_chunks(n, p);
+    const int most = *std::max_element(layers.begin(), layers.end()) - 1;  // whose activations can leave
     bool listed = false;
     std::optional<PlanCandidate> first;
-    for (const double share : offload_) listed = least_recomputed(p, share, own, first, list, too_large) || listed;
+    std::vector<Offload> tried;
+    for (const Offload& away : offload_) {
+      const Offload told{away.first, std::min(away.second, std::max(0, most))};
+      if (has(tried, told)) continue;
+      tried.push_back(told);
+      listed = least_recomputed(p, away, own, first, list, too_large) || listed;
+    }
     if (listed) return;
     leave_out("memory");
     too_large.push_back(*first);
@@ -137,12 +177,12 @@ class Enumeration {
 
   // Recomputation only adds work: of those that differ in nothing else, the least that fits is the fastest, or the
   // first in the order given. Returns whether one fits; `first`: the first of all that were tried.
-  bool least_recomputed(const Plan& p, double offload, bool own, std::optional<PlanCandidate>& first,
+  bool least_recomputed(const Plan& p, const Offload& offload, bool own, std::optional<PlanCandidate>& first,
                         std::vector<PlanCandidate>& list, std::vector<PlanCandidate>& too_large) {
     PlanCandidate c;
     c.plan = p;
-    c.offload_states = offload;
-    own = own && offload == s_.training->offload_states;
+    std::tie(c.offload_states, c.offload_layers) = offload;
+    own = own && offload == Offload{s_.training->offload_states, s_.training->offload_layers};
     std::optional<PlanCandidate> least;
     bool listed = false;
     if (const std::tuple steps{p.pp, p.vp, p.ga()}; work_.empty() || steps != work_of_)
@@ -179,7 +219,9 @@ class Enumeration {
   std::tuple<int, int, int> work_of_;
   std::vector<int> nodes_;
   std::vector<Sharding> sharding_;
-  std::vector<double> offload_;  // shares of the states
+  std::vector<int> shard_groups_;
+  std::vector<ContextExchange> contexts_;
+  std::vector<Offload> offload_;
   std::vector<RecomputeWay> ways_;
 };
 

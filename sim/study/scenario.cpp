@@ -197,6 +197,7 @@ void check_scenario(Scenario& s, const ReadContext& root) {
           "at most the sequence");
     check_plan(s.plan, *s.network, *s.training, s.cluster.node.gpus, plan);
     check_recompute(s, root.at("training"));
+    check_towers(*s.network, *s.training, root);
     if (s.cluster.node.accelerator.peak(s.training->precision).value() <= 0)
       root.at("training")
           .at("precision")

@@ -30,6 +30,42 @@ void NextToken::describe(Description<NextToken>& d) {
   d.optional("shared", &NextToken::shared, "one set of weights serves all of them");
 }
 
+void Tower::describe(Description<Tower>& d) {
+  d.object("tower", "A stack of its own, such as an encoder of images, whose last states stand among the tokens.");
+  d.required("name", &Tower::name, "name, by which training freezes it");
+  d.required("layers", &Tower::layers, "layers", between(1, 100000));
+  d.optional("pattern", &Tower::pattern,
+             "layers in order, attention+mlp or window+mlp, with repeats as in a network's; absent: attention+mlp");
+  d.required("hidden", &Tower::hidden, "hidden size", between(1, 1e7));
+  d.required("ffn", &Tower::ffn, "inner size of the MLP", between(1, 1e7));
+  d.required("heads", &Tower::heads, "heads, of keys and values too", between(1, 100000));
+  d.optional("head_dim", &Tower::head_dim, "size of a head; 0: hidden / heads", between(0, 1e6));
+  d.optional("mlp", &Tower::mlp, "gated (three matrices) or plain (two)");
+  d.optional("norm", &Tower::norm, "normalization");
+  d.optional("biases", &Tower::biases, "linear layers of its layers carry biases");
+  d.optional("rotary", &Tower::rotary, "rotary position embedding");
+  d.optional("window", &Tower::window, "tokens of a group that see each other in window layers", between(0, 1e9));
+  d.required("tokens", &Tower::tokens, "tokens of an item (image, tile, clip), class tokens among them",
+             between(1, 1e9));
+  d.optional("items", &Tower::items, "items of a sample", between(1, 4096));
+  d.optional("patch", &Tower::patch, "values of a token that are projected to the hidden size, as 14 x 14 x 3; 0: none",
+             between(0, 1e7));
+  d.optional("vocabulary", &Tower::vocabulary, "in place of patches: tokens that are looked up", between(0, 1e8));
+  d.optional("positions", &Tower::positions, "learned position embeddings", between(0, 1e9));
+  d.optional("class_tokens", &Tower::class_tokens, "learned tokens that are left out behind the layers",
+             between(0, 100000));
+  d.optional("end_norms", &Tower::end_norms, "norms beside those of the layers: behind them (1), before them too (2)",
+             between(0, 2));
+  d.optional("merge", &Tower::merge, "tokens that are joined to one before the projector (pixel shuffle)",
+             between(1, 100000));
+  d.optional("projector", &Tower::projector,
+             "widths between the products that bring its states to the network's hidden size, with an activation at "
+             "each; absent: one product");
+  d.optional("projector_biases", &Tower::projector_biases, "the projector's products carry biases");
+  d.optional("projectors", &Tower::projectors,
+             "projectors, alike: of the last states and of those of layers on the way", between(1, 1000));
+}
+
 void Architecture::describe(Description<Architecture>& d) {
   d.object("network", "The architecture of a transformer.");
   d.required("name", &Architecture::name, "name");
@@ -71,6 +107,7 @@ void Architecture::describe(Description<Architecture>& d) {
   d.optional("expert_latent", &Architecture::expert_latent,
              "channels that routed experts work on, projected to and fro; 0: the hidden size", between(0, 1e7));
   d.optional("next_token", &Architecture::next_token, "layers that predict further tokens");
+  d.optional("towers", &Architecture::towers, "stacks of their own whose states stand among the tokens");
   d.optional("source", &Architecture::source, "where the numbers come from");
 }
 

@@ -62,6 +62,36 @@ struct LayerKind {
   }
 };
 
+// A stack of its own whose last states stand among the tokens of the network: an encoder of images, sound or text.
+// Its layers see all tokens of an item (an image, a tile, a clip); a projector brings what they make to the network's
+// width.
+struct Tower {
+  std::string name;
+  int layers = 0;
+  std::string pattern;  // of attention+mlp and window+mlp; empty: attention+mlp alone
+  long hidden = 0, ffn = 0;
+  int heads = 0;
+  long head_dim = 0;  // 0: hidden / heads
+  Mlp mlp = Mlp::gelu;
+  Norm norm = Norm::layernorm;
+  bool biases = true;
+  bool rotary = false;
+  long window = 0;              // tokens of the group that a window layer sees
+  long tokens = 0;              // of an item
+  int items = 1;                // of a sample
+  long patch = 0;               // values of a token, projected to the hidden size; or
+  long vocabulary = 0;          // tokens that are looked up
+  long positions = 0;           // learned ones
+  int class_tokens = 0;         // learned, among `tokens`, left out behind the layers
+  int end_norms = 1;            // beside those of the layers: behind them, and before them
+  int merge = 1;                // tokens that become one
+  std::vector<long> projector;  // widths between what is merged and the network's hidden size
+  bool projector_biases = false;
+  int projectors = 1;  // alike, of the last states and of those of layers on the way
+  long made() const { return (tokens - class_tokens) / merge; }  // tokens among those of the network, of an item
+  static void describe(Description<Tower>& d);
+};
+
 // A transformer, or a stack of other layers: decoder (causal) or encoder.
 struct Architecture {
   std::string name;
@@ -94,6 +124,7 @@ struct Architecture {
   long shared_ffn = 0;     // inner size of the experts that every token visits, together; 0: none
   long expert_latent = 0;  // experts work on this many channels, projected to and fro; 0: on the hidden state
   std::optional<NextToken> next_token;
+  std::vector<Tower> towers;
   std::string source;
 
   int kv() const { return mla ? heads : kv_heads > 0 ? kv_heads : heads; }

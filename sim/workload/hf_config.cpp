@@ -3,12 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <vector>
 
+#include "core/document.hpp"
 #include "core/strict_json.hpp"
+#include "core/text.hpp"
+#include "workload/pattern.hpp"
 
 namespace tw {
 namespace {
@@ -17,12 +22,12 @@ using Json = nlohmann::json;
 
 constexpr const char* kFamilies =
     "llama, mistral, mixtral, qwen2, qwen3, qwen3_moe, deepseek_v2, deepseek_v3, kimi_k2, gpt_oss, nemotron_h, llama4, "
-    "olmo2, olmo3";
+    "olmo2, olmo3; models that see: llama4, qwen2_5_vl, qwen3_vl, qwen3_vl_moe, llava";
 
 class Config {
  public:
-  Config(const Json& json, std::string file, Faults& faults)
-      : json_(json), file_(std::move(file)), faults_(faults), family(text("model_type")) {}
+  Config(const Json& json, std::string file, Faults& faults, std::string at = "")
+      : json_(json), file_(std::move(file)), at_(std::move(at)), faults_(faults), family(text("model_type")) {}
 
   bool has(const char* key) const { return json_.contains(key) && !json_.at(key).is_null(); }
   // A whole number; `otherwise` below 0: the key has to be there.
@@ -67,12 +72,18 @@ class Config {
     return list;
   }
   void fault(const std::string& key, const std::string& what, const std::string& allowed = "") const {
-    faults_.add({file_, "/" + key, what, allowed});
+    faults_.add({file_, at_ + "/" + key, what, allowed});
+  }
+  double share(const char* key, double otherwise) const {
+    if (!has(key)) return otherwise;
+    const double value = json_.at(key).is_number() ? json_.at(key).get<double>() : 0;
+    if (value > 0 && value <= 1) return value;
+    return fault(key, "no share", "above 0 to 1"), otherwise;
   }
 
  private:
   const Json& json_;
-  std::string file_;
+  std::string file_, at_;
   Faults& faults_;
 
  public:
@@ -119,7 +130,15 @@ std::vector<bool> expert_layers(const Config& c, long layers) {
 std::vector<bool> window_layers(const Config& c, long layers) {
   std::vector<bool> windows(static_cast<size_t>(layers), false);
   const auto types = c.texts("layer_types");
+  if (!types.empty() && static_cast<long>(types.size()) != layers)
+    c.fault("layer_types", fmt::format("{} layers, not {}", types.size(), layers));
+  for (const std::string& type : types)
+    if (!sliding(type) && type != "full_attention")
+      return c.fault("layer_types", fmt::format("no layer \"{}\"", printable(type)),
+                     "full_attention, sliding_attention or chunked_attention"),
+             windows;
   const long full = c.family == "llama4" ? c.number("no_rope_layer_interval", 4) : 0;
+  const bool late = (c.family == "qwen2" || c.family == "qwen3") && c.flag("use_sliding_window");
   for (long i = 0; i < layers; ++i) {
     bool here = false;
     if (static_cast<long>(types.size()) == layers)
@@ -130,6 +149,8 @@ std::vector<bool> window_layers(const Config& c, long layers) {
       here = c.number("sliding_window", 0) > 0;
     else if (c.family == "gpt_oss")
       here = i % 2 == 0;
+    else if (late)
+      here = i >= c.number("max_window_layers", layers);
     windows[static_cast<size_t>(i)] = here;
   }
   return windows;
@@ -218,7 +239,50 @@ void write_experts(ConfigWriter& w, const Config& c, long dense_ffn) {
   if (c.number("moe_latent_size", 0) > 0) w.number("expert_latent", c.number("moe_latent_size"));
 }
 
-void write_network(ConfigWriter& w, const Config& c, const std::string& name) {
+// A vision tower by its own configuration. Qwen's take images of any size: those of 32 x 32 patches, or as many as have
+// positions, stand for them. Returns whether its family is known.
+bool write_tower(ConfigWriter& w, const Config& v, long hidden) {
+  const bool llama = v.family == "llama4_vision_model", clip = v.family == "clip_vision_model";
+  const bool windows = v.family == "qwen2_5_vl", qwen = windows || v.family.find("qwen3_vl") == 0;
+  if (!llama && !clip && !qwen && v.family != "siglip_vision_model") return false;
+  const long layers = v.number(v.first({"depth", "num_hidden_layers"})), own = v.number("hidden_size");
+  if (v.number("patch_size") < 1) v.fault("patch_size", "no patch", "1 to 100000");
+  const long patch = std::clamp(v.number("patch_size"), 1L, 100000L),
+             channels = std::min(1000L, v.number(v.first({"in_channels", "num_channels", "in_chans"}), 3));
+  std::string text =
+      fmt::format("\"name\": \"vision\", \"layers\": {}, \"hidden\": {}, \"ffn\": {}, \"heads\": {}", layers, own,
+                  v.number("intermediate_size"), v.number(v.first({"num_heads", "num_attention_heads"})));
+  const auto add = [&](const char* key, auto value) { text += fmt::format(", \"{}\": {}", key, value); };
+  if (llama || qwen) add("rotary", true);
+  long positions = v.number("num_position_embeddings", 0), merge = 1, side = 32;
+  if (windows && layers <= 100000) {
+    const std::set<long> full = v.numbers("fullatt_block_indexes");
+    std::vector<std::string> kinds;
+    for (long i = 0; i < layers; ++i) kinds.push_back(full.count(i) > 0 ? "attention+mlp" : "window+mlp");
+    const long window = v.number("window_size") / patch;
+    text += ", \"pattern\": " + Json(pattern_of(kinds)).dump() + ", \"mlp\": \"swiglu\", \"norm\": \"rmsnorm\"";
+    add("window", window * window);
+  }
+  if (llama) merge = std::lround(1 / std::pow(v.share("pixel_shuffle_ratio", 0.5), 2));
+  if (qwen) merge = std::min(1000000L, v.number("spatial_merge_size", 2) * v.number("spatial_merge_size", 2));
+  if (!qwen) side = v.number("image_size") / patch, positions = side * side + (llama || clip ? 1 : 0);
+  if (llama || clip) add("class_tokens", 1);
+  if (llama || clip) add("end_norms", 2);
+  add("tokens", positions > 0 ? positions : side * side);
+  if (positions > 0) add("positions", positions);
+  add("patch", channels * patch * patch * (qwen ? std::min(1000L, v.number("temporal_patch_size", 2)) : 1));
+  if (merge > 1) add("merge", merge);
+  if (llama)
+    add("projector",
+        fmt::format("[{}, {}]", v.number("projector_input_dim", 4096), v.number("projector_output_dim", 4096)));
+  else
+    add("projector", fmt::format("[{}]", qwen ? merge * own : hidden)), add("projector_biases", true);
+  if (const size_t more = v.numbers("deepstack_visual_indexes").size(); more > 0) add("projectors", more + 1);
+  w.line("\"towers\": [{" + text + "}]");
+  return true;
+}
+
+void write_network(ConfigWriter& w, const Config& c, const std::string& name, const Config* vision) {
   const bool hybrid = c.family == "nemotron_h";
   const std::string letters = hybrid ? layer_letters(c, "hybrid_override_pattern", "layers_block_type") : "";
   const long layers = c.number("num_hidden_layers", hybrid ? static_cast<long>(letters.size()) : -1);
@@ -264,12 +328,23 @@ void write_network(ConfigWriter& w, const Config& c, const std::string& name) {
                     c.number("mamba_num_heads"), c.number("mamba_head_dim"), c.number("ssm_state_size"),
                     c.number("n_groups", 1), c.number("conv_kernel", 4), c.number("chunk_size", 128)));
   if (experts) write_experts(w, c, ffn);
+  const bool blind = vision != nullptr && !write_tower(w, *vision, c.number("hidden_size"));
   const long further = c.number("num_nextn_predict_layers", 0);
   const std::string ahead = layer_letters(c, "mtp_hybrid_override_pattern", "mtp_layers_block_type");
   if (further > 0)
     w.line(fmt::format("\"next_token\": {{\"depth\": {}{}}}", further,
                        ahead.empty() ? "" : ", \"pattern\": " + Json(ahead).dump()));
-  w.text("source", "config.json of " + name);
+  w.text("source", "config.json of " + name + (blind ? "; without its tower (" + vision->family + ")" : ""));
+}
+
+// What is wrong with a network is so with the configuration.
+void check_written(const std::string& network, const std::string& name, Faults& faults) {
+  Faults own;
+  const Document document = Document::from_text(network, name, description<Architecture>().info(), {}, own);
+  const Architecture n = read<Architecture>(document, own);
+  if (own.empty()) check_architecture(n, ReadContext{&document, "", &own, {}});
+  for (const Fault& f : own.list())
+    faults.add({name, "", fmt::format("as a network, {}: {}", f.place, f.what), f.allowed});
 }
 
 }  // namespace
@@ -283,21 +358,30 @@ std::string network_of_hf_config(const std::string& text, const std::string& nam
   }
   // Models that also see keep their language model in a part of its own.
   const bool inner = json->contains("text_config") && json->at("text_config").is_object();
-  Config c(inner ? json->at("text_config") : *json, name, faults);
-  if (c.family == "llama4_text") c.family = "llama4";
+  Config c(inner ? json->at("text_config") : *json, name, faults, inner ? "/text_config" : "");
   const std::string family = c.family;
-  if (family == "deepseek_v2" || family == "kimi_k2") c.family = "deepseek_v3";  // the same keys
+  static const std::map<std::string, const char*> same_keys = {
+      {"llama4_text", "llama4"},         {"deepseek_v2", "deepseek_v3"}, {"kimi_k2", "deepseek_v3"},
+      {"qwen2_5_vl", "qwen2"},           {"qwen2_5_vl_text", "qwen2"},   {"qwen3_vl_text", "qwen3"},
+      {"qwen3_vl_moe_text", "qwen3_moe"}};
+  if (const auto at = same_keys.find(family); at != same_keys.end()) c.family = at->second;
   static const std::set<std::string> known = {"llama",       "mistral", "mixtral",    "qwen2",  "qwen3", "qwen3_moe",
                                               "deepseek_v3", "gpt_oss", "nemotron_h", "llama4", "olmo2", "olmo3"};
   if (known.count(c.family) == 0) {
-    faults.add({name, "/model_type", fmt::format("unknown family \"{}\"", c.family), kFamilies});
+    c.fault("model_type", fmt::format("unknown family \"{}\"", printable(c.family)), kFamilies);
     return "";
   }
   const size_t before = faults.size();
-  const bool named = json->contains("_name_or_path") && json->at("_name_or_path").is_string() &&
-                     !json->at("_name_or_path").get<std::string>().empty();
+  const Config whole(*json, name, faults);
+  const std::string path = whole.text("_name_or_path"), called = path.empty() ? whole.family : path;
+  std::optional<Config> vision;
+  if (json->contains("vision_config") && json->at("vision_config").is_object()) {
+    vision.emplace(json->at("vision_config"), name, faults, "/vision_config");
+    if (vision->family.empty()) vision->family = whole.family;
+  }
   ConfigWriter w;
-  write_network(w, c, named ? json->at("_name_or_path").get<std::string>() : family);
+  write_network(w, c, called.empty() ? family : called, vision ? &*vision : nullptr);
+  if (faults.size() == before) check_written(w.file(), name, faults);
   return faults.size() == before ? w.file() : "";
 }
 

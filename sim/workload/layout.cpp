@@ -36,7 +36,7 @@ class Unroller {
         unit = std::string(number(), 't');
       } else {
         unit = text_[at_++];
-        if (std::string("EtmL| ").find(unit) == std::string::npos)
+        if (std::string("VEtmL| ").find(unit) == std::string::npos)
           fault_ = fmt::format("'{}' at character {}", unit, at_);
       }
       size_t times = 1;
@@ -73,7 +73,8 @@ std::string parse_layout(const std::string& text, std::vector<int>& layers) {
     const bool last = out.find('|', i) == std::string::npos;
     if (out[i] == '|') layers.push_back(0);
     if (out[i] == 't') ++layers.back();
-    if (out[i] == 'E' && layers.size() > 1) return "the embedding (E) stands in the first chunk";
+    if ((out[i] == 'E' || out[i] == 'V') && layers.size() > 1)
+      return "embedding (E) and towers (V) stand in the first chunk";
     if ((out[i] == 'm' || out[i] == 'L') && !last) return "next-token layers (m) and head (L) stand in the last chunk";
   }
   return "";

@@ -4,7 +4,9 @@
 #include <optional>
 
 #include "workload/layer_tensors.hpp"
+#include "workload/memory_pass.hpp"
 #include "workload/parameters.hpp"
+#include "workload/tower.hpp"
 
 namespace tw {
 
@@ -16,33 +18,12 @@ std::map<std::string, double> StageMemory::parts() const {
 
 namespace {
 
-using HeldBytes = std::array<double, kHeld>;
-
-// A layer, or the head: one pass each way, and what a sharded step gathers and reduces for it.
-struct Unit {
-  HeldStretch forward, backward, weight;     // weight: of a backward pass that is split
-  double whole = 0, reduced = 0, shard = 0;  // weights as gathered, gradients as reduced, what is left of them
-  double flops = 0;                          // its share of a pass's time
-};
-
-// A pass of a micro-batch through a chunk, layer by layer.
-struct Pass {
-  HeldStretch all;
-  struct Moment {
-    double flops = 0;  // done by then
-    HeldBytes held{};
-  };
-  std::vector<Moment> moments;
-  double flops = 0;
-
-  void add(Held what, double bytes) { all.add(what, bytes); }
-  void then(const HeldStretch& one, double work) {
-    HeldBytes most = all.end;
-    for (size_t i = 0; i < kHeld; ++i) most[i] += one.at_peak[i];
-    moments.push_back({flops + work / 2, most});
-    all.then(one), flops += work;
-    moments.push_back({flops, all.end});
-  }
+// A piece of a tower, of whose parameters (ParameterGroup::tower) it has a share.
+struct TowerUnit {
+  MemoryUnit unit;
+  int tower = 0, times = 1;
+  double share = 0;
+  bool trained = true;
 };
 
 class Visits {
@@ -63,6 +44,9 @@ class Visits {
     for (const LayerKind& kind : kinds_)
       if (units_.find(kind) == units_.end())
         units_[kind] = unit(layer_tape(this->work(kind)), layer_flops(n, kind, static_cast<double>(t.sequence)));
+    for (size_t k = 0; k < n.towers.size(); ++k)
+      for (const TowerPiece& piece : tower_pieces(n, k, t, p, s))
+        towers_.push_back({unit(piece.tape, piece.flops), piece.tower, piece.times, piece.share, piece.trained});
   }
 
   // Gradients of several micro-batches that are made by the first one's backward pass (zero_grad frees them).
@@ -82,24 +66,24 @@ class Visits {
     if (sharded() || !lasting() || first_) return Tape::Weights::stay;
     return s_.memory.persistent_gradients ? Tape::Weights::in_place : Tape::Weights::pass;
   }
-  Unit unit(const Tape& tape, double flops) const {
-    Unit u;
+  MemoryUnit unit(const Tape& tape, double flops) const {
+    MemoryUnit u;
     u.forward = tape.forward();
     u.backward = tape.backward(weights(), splits_ ? &u.weight : nullptr);
     u.flops = flops;
     return u;
   }
   Work work(const LayerKind& kind) const { return {n_, t_, p_, s_, kind, sizes_of(n_, t_, p_)}; }
-  void gather(Unit& unit, int chunk, bool tables, double share) const;
+  void gather(MemoryUnit& unit, int chunk, bool tables, double share, int tower = 0) const;
+  std::vector<TowerUnit> towers() const;
+  MemoryUnit table_unit(int chunk, double x) const;
   void parameters(StageMemory& m, int chunk) const;
   double hand_over_buffers(int chunk) const;
-  static void pass_forward(Pass& pass, const Unit& unit, double& before, bool keeps);
-  static void pass_backward(Pass& pass, const Unit& unit, const Unit* next, double& before, bool kept);
   struct Visit {
-    std::array<Pass, 4> passes;  // [MemoryPass]
+    std::array<HeldPass, 4> passes;  // [MemoryPass]
     double before_head = 0;      // most of the compute stream's pool before head and loss
     double away = 0;             // activations in the host's memory between forward and backward
-    const Pass& of(MemoryPass pass) const { return passes[static_cast<size_t>(pass)]; }
+    const HeldPass& of(MemoryPass pass) const { return passes[static_cast<size_t>(pass)]; }
   };
   Visit visit(int chunk) const;
   void settle(Visit& visit) const;
@@ -114,8 +98,9 @@ class Visits {
   const bool first_;
   std::vector<LayerKind> kinds_;
   std::vector<ParameterGroup> groups_;
-  std::map<LayerKind, Unit> units_;  // before anything is sharded
-  bool splits_ = false;              // backward passes, into gradients of inputs and of weights
+  std::map<LayerKind, MemoryUnit> units_;  // before anything is sharded
+  std::vector<TowerUnit> towers_;
+  bool splits_ = false;  // backward passes, into gradients of inputs and of weights
 };
 
 // Weights, gradients and states that a rank of a chunk holds through the step.
@@ -150,10 +135,11 @@ double Visits::hand_over_buffers(int chunk) const {
 }
 
 // What the exchange of `share` of a chunk's layers moves, or of its tables.
-void Visits::gather(Unit& unit, int chunk, bool tables, double share) const {
+void Visits::gather(MemoryUnit& unit, int chunk, bool tables, double share, int tower) const {
   if (!sharded()) return;
   for (const ParameterGroup& g : groups_) {
-    if (g.chunk != chunk || g.shards < 2 || (g.kind == ParameterKind::embedding) != tables) continue;
+    if (g.chunk != chunk || g.shards < 2 || (g.kind == ParameterKind::embedding) != tables || g.tower != tower)
+      continue;
     unit.whole += share * g.held * g.gather_bytes;
     if (!g.trained) continue;
     unit.reduced += share * g.held * s_.memory.gradient_bytes_per_parameter;
@@ -161,37 +147,26 @@ void Visits::gather(Unit& unit, int chunk, bool tables, double share) const {
   }
 }
 
-// The buffer of a gather lives until the next one has come (PyTorch FSDP2; reference/gpu_lab_6/trace.csv).
-void Visits::pass_forward(Pass& pass, const Unit& u, double& before, bool keeps) {
-  HeldStretch one;
-  one.add(Held::gather_buffer, u.whole);
-  one.add(Held::gathered, u.whole);
-  one.add(Held::gather_buffer, -before);
-  one.then(u.forward);
-  if (!keeps) one.add(Held::gathered, -u.whole);
-  before = u.whole;
-  pass.then(one, u.flops);
+// All of their pieces in order.
+std::vector<TowerUnit> Visits::towers() const {
+  std::vector<TowerUnit> all;
+  for (TowerUnit one : towers_) {
+    gather(one.unit, 0, false, one.share, one.tower);
+    all.insert(all.end(), static_cast<size_t>(one.times), one);
+  }
+  return all;
 }
 
-// Weights came with the layer after; those of the one before (`next` in this direction) come meanwhile. Gradients are
-// whole until the layer is done, and then leave in a buffer that lives until the next layer is done.
-void Visits::pass_backward(Pass& pass, const Unit& u, const Unit* next, double& before, bool kept) {
-  HeldStretch one;
-  if (!kept) {
-    one.add(Held::gathered, u.whole);
-    one.add(Held::gather_buffer, -u.whole);
-    if (next != nullptr) one.add(Held::gather_buffer, next->whole);
-  }
-  one.then(u.backward);
-  if (u.whole > 0) {
-    one.add(Held::reduce_buffer, -before);
-    one.add(Held::gathered, -u.whole);
-    one.add(Held::reduce_buffer, u.reduced);
-    one.add(Held::gradients, -u.backward.end[static_cast<size_t>(Held::gradients)]);
-    one.add(Held::shard_gradients, u.shard);
-    before = u.reduced;
-  }
-  pass.then(one, 2 * u.flops);
+// The embedding's table, and in any chunk the input, of x bytes.
+MemoryUnit Visits::table_unit(int chunk, double x) const {
+  MemoryUnit table;
+  table.forward.add(Held::activations, x);
+  if (chunk > 0 || n_.vocabulary == 0) return table;
+  const double bytes = kBf16 * static_cast<double>(n_.vocabulary) / p_.tp * static_cast<double>(n_.hidden);
+  if (!t_.lora && weights() == Tape::Weights::stay && !(first_ && splits_)) table.backward.add(Held::gradients, bytes);
+  if (!t_.lora && weights() == Tape::Weights::pass) table.backward.touch(Held::temporaries, bytes);
+  gather(table, chunk, true, layers_.size() == 1 && !n_.tied_embeddings ? 0.5 : 1);
+  return table;
 }
 
 // One micro-batch through a chunk and back.
@@ -199,8 +174,8 @@ Visits::Visit Visits::visit(int chunk) const {
   const int count = layers_[static_cast<size_t>(chunk)], last = static_cast<int>(layers_.size()) - 1;
   int first = 0;
   for (int c = 0; c < chunk; ++c) first += layers_[static_cast<size_t>(c)];
-  std::map<LayerKind, Unit> units;
-  std::vector<const Unit*> order;
+  std::map<LayerKind, MemoryUnit> units;
+  std::vector<const MemoryUnit*> order;
   for (int l = first; l < first + count; ++l) {
     const LayerKind& kind = kinds_[static_cast<size_t>(l)];
     const auto [at, fresh] = units.try_emplace(kind, units_.at(kind));
@@ -208,8 +183,8 @@ Visits::Visit Visits::visit(int chunk) const {
     order.push_back(&at->second);
   }
   const double x = kBf16 * sizes_of(n_, t_, p_).shard * static_cast<double>(n_.hidden);
-  const bool ends = chunk == last && n_.vocabulary > 0, begins = chunk == 0 && n_.vocabulary > 0;
-  std::vector<Unit> heads;
+  const bool ends = chunk == last && n_.vocabulary > 0;
+  std::vector<MemoryUnit> heads;
   if (ends) {
     for (const HeadPiece& piece : head_pieces(work({}))) {
       heads.push_back(unit(piece.tape, piece.flops));
@@ -217,19 +192,13 @@ Visits::Visit Visits::visit(int chunk) const {
     }
     gather(heads.back(), chunk, true, chunk == 0 && !n_.tied_embeddings ? 0.5 : 1);
   }
-  Unit table;
-  table.forward.add(Held::activations, x);
-  if (begins) {
-    const double bytes = kBf16 * static_cast<double>(n_.vocabulary) / p_.tp * static_cast<double>(n_.hidden);
-    if (!t_.lora && weights() == Tape::Weights::stay && !(first_ && splits_))
-      table.backward.add(Held::gradients, bytes);
-    if (!t_.lora && weights() == Tape::Weights::pass) table.backward.touch(Held::temporaries, bytes);
-    gather(table, chunk, true, chunk == last && !n_.tied_embeddings ? 0.5 : 1);
-  }
+  const MemoryUnit table = table_unit(chunk, x);
   Visit made;
-  Pass& up = made.passes[static_cast<size_t>(MemoryPass::forward)];
+  HeldPass& up = made.passes[static_cast<size_t>(MemoryPass::forward)];
   double came = 0, left = 0;
-  pass_forward(up, table, came, false);
+  const std::vector<TowerUnit> before = chunk == 0 ? towers() : std::vector<TowerUnit>{};
+  for (const TowerUnit& t : before) up.forward(t.unit, came, false);
+  up.forward(table, came, false);
   // Whose activations have left for the host's memory when a layer is done, and come back before its backward.
   const std::vector<int> due = offload_due(t_.offload_layers, count);
   const auto away = [&](size_t layer) {
@@ -239,30 +208,37 @@ Visits::Visit Visits::visit(int chunk) const {
                : 0.0;
   };
   for (size_t l = 0; l < order.size(); ++l) {
-    pass_forward(up, *order[l], came, !p_.reshard);
+    up.forward(*order[l], came, !p_.reshard);
     up.add(Held::activations, -away(l)), made.away += away(l);
   }
   made.before_head = up.all.pool_peak[0];
-  for (const Unit& u : heads) pass_forward(up, u, came, true);
+  for (const MemoryUnit& u : heads) up.forward(u, came, true);
   up.add(Held::gather_buffer, -came);
 
-  Pass& down = made.passes[static_cast<size_t>(splits_ ? MemoryPass::input : MemoryPass::backward)];
+  HeldPass& down = made.passes[static_cast<size_t>(splits_ ? MemoryPass::input : MemoryPass::backward)];
   if (p_.reshard && !order.empty()) down.add(Held::gather_buffer, order.back()->whole);
-  for (auto u = heads.rbegin(); u != heads.rend(); ++u) pass_backward(down, *u, nullptr, left, true);
+  for (auto u = heads.rbegin(); u != heads.rend(); ++u) down.backward(*u, nullptr, left, true);
   if (!ends) down.add(Held::temporaries, x);  // the gradient comes from the next stage
   for (size_t l = order.size(); l-- > 0;) {
     down.add(Held::activations, away(l));
-    pass_backward(down, *order[l], p_.reshard && l > 0 ? order[l - 1] : nullptr, left, !p_.reshard);
+    down.backward(*order[l], p_.reshard && l > 0 ? order[l - 1] : nullptr, left, !p_.reshard);
   }
   down.add(Held::gather_buffer, table.whole);
-  pass_backward(down, table, nullptr, left, false);
+  down.backward(table, nullptr, left, false);
+  for (auto t = before.rbegin(); t != before.rend(); ++t) {
+    if (!t->trained) continue;
+    down.add(Held::gather_buffer, t->unit.whole);
+    down.backward(t->unit, nullptr, left, false);
+  }
   if (splits_) {
-    Pass& later = made.passes[static_cast<size_t>(MemoryPass::weight)];
+    HeldPass& later = made.passes[static_cast<size_t>(MemoryPass::weight)];
     for (auto u = heads.rbegin(); u != heads.rend(); ++u) later.then(u->weight, u->flops);
     for (size_t l = order.size(); l-- > 0;) later.then(order[l]->weight, order[l]->flops);
+    for (auto t = before.rbegin(); t != before.rend(); ++t)
+      if (t->trained) later.then(t->unit.weight, t->unit.flops);
   }
   if (first_) {  // those of norms and tables too
-    Pass& last = splits_ ? made.passes[static_cast<size_t>(MemoryPass::weight)] : down;
+    HeldPass& last = splits_ ? made.passes[static_cast<size_t>(MemoryPass::weight)] : down;
     last.add(Held::gradients, -last.all.end[static_cast<size_t>(Held::gradients)]);
     for (const ParameterGroup& g : groups_)
       if (g.chunk == chunk && g.trained) last.add(Held::gradients, g.held * s_.memory.gradient_bytes_per_parameter);
@@ -274,8 +250,8 @@ Visits::Visit Visits::visit(int chunk) const {
 // What is not of the weights is gone when a micro-batch is: the gradient of its input has left, buffers are free.
 void Visits::settle(Visit& visit) const {
   const auto split = [](MemoryPass pass) { return static_cast<size_t>(pass); };
-  Pass &down = visit.passes[split(MemoryPass::backward)], &input = visit.passes[split(MemoryPass::input)],
-       &weight = visit.passes[split(MemoryPass::weight)];
+  HeldPass &down = visit.passes[split(MemoryPass::backward)], &input = visit.passes[split(MemoryPass::input)],
+           &weight = visit.passes[split(MemoryPass::weight)];
   const HeldStretch& up = visit.of(MemoryPass::forward).all;
   for (size_t i = 0; i < kHeld; ++i) {
     const Held what = static_cast<Held>(i);
@@ -347,8 +323,8 @@ StageMemory Visits::stage(const StageWork& work, const Visits& first) const {
 MemoryPasses Visits::moments(const Visit& made) const {
   MemoryPasses passes;
   for (size_t k = 0; k < passes.size(); ++k) {
-    const Pass& pass = made.passes[k];
-    for (const Pass::Moment& moment : pass.moments)
+    const HeldPass& pass = made.passes[k];
+    for (const HeldPass::Moment& moment : pass.moments)
       passes[k].push_back({pass.flops > 0 ? moment.flops / pass.flops : 0, parts_of(moment.held)});
     if (!pass.moments.empty()) passes[k].push_back({1, parts_of(pass.all.end)});
   }

@@ -1,6 +1,7 @@
 #include "workload/layer_builder.hpp"
 #include "workload/operations.hpp"
 #include "workload/pattern.hpp"
+#include "workload/tower.hpp"
 
 namespace tw {
 namespace {
@@ -63,12 +64,37 @@ double layer_flops(const Architecture& n, const LayerKind& kind, double sequence
   return 2 * (one.linear + one.scores);
 }
 
+TowerFlops tower_flops(const Architecture& n, const Tower& w) {
+  const Architecture own = tower_network(w);
+  TowerFlops f;
+  TokenFlops layers;
+  for (const auto& [kind, count] : count_kinds(layer_kinds(own), 0, w.layers)) {
+    TokenFlops one;
+    add_layer(one, own, kind, static_cast<double>(w.tokens), true);
+    layers.linear += count * one.linear, layers.scores += count * one.scores;
+  }
+  const auto tokens = static_cast<double>(w.tokens);
+  const double patches = tokens - w.class_tokens;
+  f.linear = w.items * (tokens * layers.linear + patches * static_cast<double>(w.patch * w.hidden));
+  f.scores = w.items * tokens * layers.scores;
+  const std::vector<double> widths = projector_widths(w, n);
+  for (size_t i = 1; i < widths.size(); ++i)
+    f.projector += w.items * w.projectors * static_cast<double>(w.made()) * widths[i - 1] * widths[i];
+  return f;
+}
+
 double model_flops_per_sample(const Architecture& n, const Training& t, bool causal_half) {
   const auto tokens = static_cast<double>(t.sequence);
   const TokenFlops f = network_flops(n, tokens, causal_half);
   // Backward: input gradients as much as forward, weight gradients as much again; scores have no weights but two
   // gradients each.
-  return 2 * tokens * ((t.lora ? 2 : 3) * f.linear + 3 * f.scores);
+  double sum = 2 * tokens * ((t.lora ? 2 : 3) * f.linear + 3 * f.scores);
+  // Towers that are frozen have no backward pass: nothing before them is trained.
+  for (const Tower& w : n.towers) {
+    const TowerFlops one = tower_flops(n, w);
+    sum += 2 * ((trains_tower(w, t) ? 3 : 1) * (one.linear + one.scores) + (t.lora ? 1 : 3) * one.projector);
+  }
+  return sum;
 }
 
 }  // namespace tw

@@ -2,6 +2,7 @@
 
 #include "workload/layer_builder.hpp"
 #include "workload/parameters.hpp"
+#include "workload/tower.hpp"
 
 namespace tw {
 
@@ -126,8 +127,9 @@ LayerOperations layer_operations(const Architecture& n, const Training& t, const
 
 LayerOperations embedding_operations(const Architecture& n, const Training& t, const Plan& p,
                                      const Software& software) {
-  LayerOperations ops;
-  if (n.vocabulary == 0) return ops;
+  if (n.vocabulary == 0) return {};
+  LayerOperations ops, towers = tower_operations(n, t, p, software);
+  ops.forward = std::move(towers.forward);
   const Sizes s = sizes_of(n, t, p);
   Builder f(ops.forward, t, software, false), b(ops.backward, t, software, true);
   // Before kernels were fused: learned positions are looked up and added, dropout follows; a rank of several masks the
@@ -139,6 +141,7 @@ LayerOperations embedding_operations(const Architecture& n, const Training& t, c
   f.tp_scatter("scatter embedding", s, p.sequence_parallel);
   b.tp_gather("gather embedding gradient", s, p.sequence_parallel, false);
   if (!t.lora) b.memory("embedding gradient", kBf16 * s.tokens * s.hidden * 3, 2);
+  ops.backward.insert(ops.backward.end(), towers.backward.begin(), towers.backward.end());
   return ops;
 }
 

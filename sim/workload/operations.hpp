@@ -74,7 +74,7 @@ LayerOperations layer_operations(const Architecture& network, const LayerKind& k
                                  const Plan& plan, const Software& software);
 LayerOperations layer_operations(const Architecture& network, const Training& training, const Plan& plan,
                                  const Software& software);
-// Embedding look-up (first stage); final norm, head, loss and next-token layers (last stage).
+// Towers and embedding look-up (first stage); final norm, head, loss and next-token layers (last stage).
 LayerOperations embedding_operations(const Architecture& network, const Training& training, const Plan& plan,
                                      const Software& software);
 LayerOperations head_operations(const Architecture& network, const Training& training, const Plan& plan,

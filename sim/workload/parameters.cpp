@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "workload/pattern.hpp"
+#include "workload/tower.hpp"
 
 namespace tw {
 namespace {
@@ -94,6 +95,25 @@ double sum_of(const Parts& parts) {
   return sum;
 }
 
+// What a tower begins with every rank has whole.
+Parts tower_parts(const Tower& w, const Plan& p) {
+  const Architecture own = tower_network(w);
+  const double begins = static_cast<double>(w.patch + w.vocabulary + w.positions + w.class_tokens);
+  Parts parts = {{ParameterKind::dense, begins * static_cast<double>(w.hidden) + w.end_norms * norm_size(own), 1}};
+  for (const auto& [kind, count] : count_kinds(layer_kinds(own), 0, w.layers))
+    for (Part part : layer_parts(own, kind, p)) part.count *= count, parts.push_back(part);
+  return parts;
+}
+
+Parts projector_parts(const Architecture& n, const Tower& w, const Plan& p) {
+  const std::vector<double> widths = projector_widths(w, n);
+  double weights = 0, biases = 0;
+  for (size_t i = 1; i < widths.size(); ++i) weights += widths[i - 1] * widths[i], biases += widths[i];
+  Parts parts = {{ParameterKind::dense, w.projectors * weights, p.tp}};
+  if (w.projector_biases) parts.push_back({ParameterKind::dense, w.projectors * biases, 1});
+  return parts;
+}
+
 }  // namespace
 
 int expert_copies(const Plan& p) {
@@ -104,11 +124,12 @@ std::vector<ParameterGroup> parameter_groups(const Architecture& n, const Traini
                                              const std::vector<int>& layers) {
   std::vector<ParameterGroup> groups;
   const int ranks = p.tp * p.cp * p.dp;
-  const auto add = [&](const Part& part, int chunk, double times, bool trained, bool repeated = false) {
+  const auto add = [&](const Part& part, int chunk, double times, bool trained, bool repeated = false, int tower = 0) {
     if (part.count * times <= 0) return;
     ParameterGroup g;
     g.kind = part.kind;
     g.chunk = chunk;
+    g.tower = tower;
     g.whole = part.count * times;
     g.held = g.whole / part.cut;
     g.copies = std::max(1, ranks / part.cut);
@@ -126,7 +147,12 @@ std::vector<ParameterGroup> parameter_groups(const Architecture& n, const Traini
   const Part table{ParameterKind::embedding, static_cast<double>(n.vocabulary) * static_cast<double>(n.hidden), p.tp};
   const int last = static_cast<int>(layers.size()) - 1;
   const auto kinds = layer_kinds(n);
-  int first = 0;
+  int first = 0, number = 0;
+  for (const Tower& w : n.towers) {
+    ++number;
+    for (const Part& part : tower_parts(w, p)) add(part, 0, 1, trains_tower(w, t), false, number);
+    for (const Part& part : projector_parts(n, w, p)) add(part, 0, 1, trained, false, -number);
+  }
   for (int c = 0; c <= last; ++c) {
     if (c == 0) add(table, c, 1, trained);
     for (const auto& [kind, count] : count_kinds(kinds, first, layers[static_cast<size_t>(c)])) {
@@ -205,11 +231,21 @@ double network_parameters(const Architecture& n, bool next_token) {
   double sum = table * (n.tied_embeddings ? 1 : 2) + norm_size(n);
   for (const auto& [kind, count] : count_kinds(layer_kinds(n), 0, n.layers)) sum += count * layer_parameters(n, kind);
   if (next_token && next_token_sets(n) > 0) sum += next_token_sets(n) * sum_of(next_token_parts(n, {}));
+  for (const Tower& w : n.towers) sum += tower_parameters(w) + projector_parameters(n, w);
   return sum;
+}
+
+double tower_parameters(const Tower& w) {
+  return sum_of(tower_parts(w, {}));
+}
+
+double projector_parameters(const Architecture& n, const Tower& w) {
+  return sum_of(projector_parts(n, w, {}));
 }
 
 double active_parameters(const Architecture& n) {
   double sum = network_parameters(n, false);
+  for (const Tower& w : n.towers) sum -= tower_parameters(w) + projector_parameters(n, w);
   for (const LayerKind& kind : layer_kinds(n))
     for (const Part& part : layer_parts(n, kind, {}))
       if (part.kind == ParameterKind::expert) sum -= part.count * (1 - 1.0 * n.experts_per_token / n.experts);

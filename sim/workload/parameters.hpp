@@ -15,6 +15,7 @@ enum class ParameterKind { dense, expert, embedding, adapter };
 struct ParameterGroup {
   ParameterKind kind = ParameterKind::dense;
   int chunk = 0;            // model chunk, in the order data visits them
+  int tower = 0;            // from 1, or below 0: of its projectors; 0: none
   double whole = 0;         // parameters that all ranks of the stage hold together, each counted once
   double held = 0;          // parameters of one rank before anything is sharded over data-parallel ranks
   int copies = 1;           // ranks of the job that hold the same parameter: held * ranks of a stage = whole * copies
@@ -65,9 +66,12 @@ double trained_layer_parameters(const Architecture& network, const LayerKind& ki
 // Parameters of one layer, whole; of the network's first where no kind is given.
 double layer_parameters(const Architecture& network, const LayerKind& kind);
 double layer_parameters(const Architecture& network);
-// Of the network, next-token layers included when asked for.
+// Of the network with its towers, next-token layers included when asked for.
 double network_parameters(const Architecture& network, bool next_token = true);
-// Those that one token visits: all but the experts that it is not routed to, without next-token layers.
+// Of a tower, and of its projectors beside it.
+double tower_parameters(const Tower& tower);
+double projector_parameters(const Architecture& network, const Tower& tower);
+// Those that one token visits: all but the experts that it is not routed to, without next-token layers and towers.
 double active_parameters(const Architecture& network);
 // What the adapters of one layer hold, and of all layers.
 double adapter_parameters(const Architecture& network, const LayerKind& kind, const Lora& lora);

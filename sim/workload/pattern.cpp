@@ -181,6 +181,7 @@ void check_architecture(const Architecture& n, const ReadContext& at) {
     at.at("mamba").at("groups").fault(
         fmt::format("groups = {} does not divide {} Mamba heads", n.mamba->groups, n.mamba->heads),
         "a divisor of heads");
+  check_towers(n, at);
 }
 
 }  // namespace tw

@@ -10,6 +10,8 @@
 
 namespace tw {
 
+struct Training;
+
 // A pattern lists layers in order. A layer is a mixer, a feed, or both joined by +: attention, window, mamba; mlp,
 // experts. `n*layer` and `n*(layers)` repeat: "3*attention+mlp 58*attention+experts". The letters of hybrid models are
 // understood, too: M mamba, * attention, E experts, - mlp, as in "MEMEM*EME".
@@ -31,5 +33,8 @@ double mean_keys(const Architecture& network, Mixer mixer, double sequence, bool
 
 // Faults of a network by itself: the pattern and the parts that its layers need. `at` is the network's place.
 void check_architecture(const Architecture& network, const ReadContext& at);
+// Of its towers, and of these with the training; `root` is the scenario's place.
+void check_towers(const Architecture& network, const ReadContext& at);
+void check_towers(const Architecture& network, const Training& training, const ReadContext& root);
 
 }  // namespace tw

@@ -127,6 +127,16 @@ void check_experts(const Plan& plan, const Architecture& network, const ReadCont
                "sequence_parallel = true");
 }
 
+// Towers are cut over the same tensor-parallel ranks.
+void check_tower_ranks(const Plan& plan, const Architecture& network, const ReadContext& at) {
+  for (const Tower& w : network.towers) {
+    must_divide(w.heads, fmt::format("the heads of tower {}", printable(w.name)).c_str(), plan.tp, at, "tp");
+    must_divide(w.ffn, fmt::format("the MLP size of tower {}", printable(w.name)).c_str(), plan.tp, at, "tp");
+    for (const long width : w.projector)
+      must_divide(width, fmt::format("a projector's width of tower {}", printable(w.name)).c_str(), plan.tp, at, "tp");
+  }
+}
+
 }  // namespace
 
 void check_plan(const Plan& plan, const Architecture& network, const Training& training, int, const ReadContext& at) {
@@ -159,6 +169,7 @@ void check_plan(const Plan& plan, const Architecture& network, const Training& t
     at.at("shard_group").fault("shard_group without sharding", "sharding = zero1, zero2 or zero3");
   check_layout(plan, network, at);
   check_experts(plan, network, at);
+  check_tower_ranks(plan, network, at);
 }
 
 std::vector<LayerKind> layers_as_trained(const Architecture& n, const Training& t, const std::vector<int>& chunks) {
@@ -264,6 +275,10 @@ void Training::describe(Description<Training>& d) {
              "chunks)");
   d.optional("offload_overlap", &Training::offload_overlap,
              "their copies run beside the update of others; false: copies, then the update, then copies");
+  d.optional("frozen_towers", &Training::frozen_towers,
+             "towers, by name, that are not trained: they run forward alone, and their projectors are trained");
+  d.optional("recompute_towers", &Training::recompute_towers,
+             "towers are recomputed as the network's layers are; else they keep what they need");
   d.optional(
       "expert_imbalance", &Training::expert_imbalance,
       "tokens of the rank with the busiest experts over the mean: 1 where a recipe drops tokens or forces balance, "

@@ -94,8 +94,10 @@ struct Training {
   int offload_layers = 0;              // of a stage, whose activations wait in the host's memory
   double offload_states = 0;           // share of the optimizer's states that waits there
   OffloadUpdate offload_update = OffloadUpdate::host;
-  bool offload_overlap = true;  // copies run beside the update of other states
-  double expert_imbalance = 1;  // rows of the busiest rank's experts over the mean
+  bool offload_overlap = true;             // copies run beside the update of other states
+  std::vector<std::string> frozen_towers;  // by name; their projectors are trained
+  bool recompute_towers = false;           // as the network's layers
+  double expert_imbalance = 1;             // rows of the busiest rank's experts over the mean
   static void describe(Description<Training>& d);
 };
 
@@ -116,8 +118,9 @@ std::vector<LayerKind> layers_as_trained(const Architecture& network, const Trai
 bool even_chunks(int layers, int chunks, int further = 0);
 int next_token_layers(const Architecture& network);
 
-// A layout names what each chunk holds, chunks separated by |: E embedding, t a layer, m next-token layers, L head and
-// loss, x*n and (..)*n repeat; or the number of layers: "Et*4|(t*4|)*14tmL", "4|4|3". Returns what is wrong with it.
+// A layout names what each chunk holds, chunks separated by |: V towers, E embedding, t a layer, m next-token layers, L
+// head and loss, x*n and (..)*n repeat; or the number of layers: "Et*4|(t*4|)*14tmL", "4|4|3". Returns what is wrong
+// with it.
 std::string parse_layout(const std::string& text, std::vector<int>& layers);
 
 // Fills in the derived sizes and checks that everything divides. Faults name the nearest valid choice.

@@ -103,7 +103,7 @@ void Tape::add(TapeOp op) {
 
 bool Tape::stays(int tensor) const {
   const Tensor& t = tensors_[static_cast<size_t>(tensor)];
-  return tensor == input_ || t.always || (t.saved && !t.again);
+  return !frozen_ && (tensor == input_ || t.always || (t.saved && !t.again));
 }
 
 HeldStretch Tape::forward() const {

@@ -63,6 +63,7 @@ class Tape {
   bool again(int tensor) const { return tensors_[static_cast<size_t>(tensor)].again; }
   void drop(int tensor) { tensors_[static_cast<size_t>(tensor)].again = true; }
   void keep(int tensor) { tensors_[static_cast<size_t>(tensor)].always = true; }
+  void freeze() { frozen_ = true; }  // no gradient passes: nothing stays but the output
   void input(int tensor) { input_ = tensor; }
   void output(int tensor) { output_ = tensor; }
   double bytes(int tensor) const { return tensors_[static_cast<size_t>(tensor)].bytes; }
@@ -84,7 +85,7 @@ class Tape {
   };
   bool stays(int tensor) const;
   const Training& t_;
-  bool copies_;
+  bool copies_, frozen_ = false;
   std::vector<Tensor> tensors_;
   std::vector<TapeOp> ops_;
   int module_ = -1, products_ = 0, input_ = -1, output_ = -1;

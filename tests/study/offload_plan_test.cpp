@@ -1,6 +1,7 @@
 // What waits in the host's memory, as plans and results see it.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <set>
 
 #include "simulated.hpp"
 #include "study/plan_search.hpp"
@@ -52,4 +53,24 @@ TEST_CASE("plans: shares of states in the host's memory are searched, and make r
   CHECK(std::any_of(s.answers.begin(), s.answers.end(), [](const auto& a) { return a.candidate.offload_states == 1; }));
   for (const PlanAnswer& a : s.answers)
     if (a.candidate.offload_states == 1) CHECK(a.result.memory.host_bytes);
+}
+
+TEST_CASE("plans: layers whose activations wait in the host's memory are searched, each layer once") {
+  PlanSearchOptions o;
+  o.objectives = {PlanObjective::time};
+  o.space.offload_layers = {0, 16, 1000, 2000};  // the last two are all that can
+  o.space.recompute = {{}};
+  o.most_simulated = 6;
+  const std::vector<std::string> set{"/plan/mbs=2", "/plan/cp=1"};
+  const PlanSearch s = search_plans(loaded(kLlama, set), set, o);
+  std::set<int> seen;
+  for (const PlanAnswer& a : s.answers) {
+    seen.insert(a.candidate.offload_layers);
+    if (a.candidate.offload_layers > 0) CHECK(a.result.memory.host_bytes);
+    std::vector<std::string> its = set;
+    for (const std::string& one : overrides_of(a.candidate)) its.push_back(one);
+    CHECK(loaded(kLlama, its).scenario.training->offload_layers == a.candidate.offload_layers);
+  }
+  CHECK(seen.count(2000) == 0);
+  CHECK(seen.size() > 1);
 }

@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <set>
 
 #include "simulated.hpp"
 #include "study/plan_estimate.hpp"
 #include "study/plan_search.hpp"
+#include "study/plan_space.hpp"
 #include "study/stage_splits.hpp"
 #include "topology/placement.hpp"
 
@@ -61,6 +63,71 @@ TEST_CASE("plans: ways of recomputation are tried in the order given, lists of m
   std::vector<std::string> its = set;
   for (const std::string& one : overrides_of(with_list->candidate)) its.push_back(one);
   CHECK(loaded(kLlama, its).scenario.training->recompute_modules == list.modules);
+}
+
+TEST_CASE("plans: groups of hybrid sharding and kinds of context parallelism are searched where they matter") {
+  PlanSearchOptions o;
+  o.space.sharding = {Sharding::none, Sharding::zero3};
+  o.space.shard_group = {0, 8, 16};
+  o.space.context = {ContextExchange::ring, ContextExchange::all_gather, ContextExchange::heads};
+  o.most_simulated = 1;
+  const std::vector<std::string> set{"/plan/nodes=2", "/plan/sharding=zero3", "/plan/gbs=64"};
+  const LoadedScenario base = loaded(kLlama, set);
+  PlanSearch out;
+  std::vector<PlanCandidate> too_large;
+  const std::vector<PlanCandidate> list = enumerate_plans(base.scenario, o, out, too_large);
+  std::set<std::pair<Sharding, int>> groups;
+  std::set<std::pair<bool, ContextExchange>> contexts;
+  std::set<std::string> all;
+  for (const PlanCandidate& c : list) {
+    groups.insert({c.plan.sharding, c.plan.shard_group});
+    contexts.insert({c.plan.cp > 1, c.plan.context});
+    std::string text;
+    for (const std::string& one : overrides_of(c)) text += one + " ";
+    all.insert(text);
+  }
+  // All of 16 ranks are no group; nothing is grouped where nothing is sharded, nor exchanged where no context is cut.
+  CHECK(groups == std::set<std::pair<Sharding, int>>{{Sharding::none, 0}, {Sharding::zero3, 0}, {Sharding::zero3, 8}});
+  CHECK(contexts == std::set<std::pair<bool, ContextExchange>>{{false, ContextExchange::ring},
+                                                               {true, ContextExchange::ring},
+                                                               {true, ContextExchange::all_gather},
+                                                               {true, ContextExchange::heads}});
+  CHECK(all.size() == list.size());  // none twice
+  // What a candidate stands for is what --set says of it, and the default search looks at the scenario's own alone.
+  std::vector<std::string> its = set;
+  for (const PlanCandidate& c : list)
+    if (c.plan.shard_group == 8 && c.plan.context == ContextExchange::heads) {
+      for (const std::string& one : overrides_of(c)) its.push_back(one);
+      break;
+    }
+  CHECK(loaded(kLlama, its).scenario.plan.shard_group == 8);
+  CHECK(loaded(kLlama, its).scenario.plan.context == ContextExchange::heads);
+  o.space = {};
+  for (const PlanCandidate& c : enumerate_plans(base.scenario, o, out, too_large)) {
+    CHECK(c.plan.shard_group == 0);
+    CHECK(c.plan.context == ContextExchange::ring);
+    CHECK(c.offload_layers == 0);
+  }
+}
+
+TEST_CASE("plans: an estimate knows the group and the exchange") {
+  const auto step_s = [](std::vector<std::string> set) {
+    const LoadedScenario l = loaded(kLlama, set);
+    const Scenario& s = l.scenario;
+    const Fabric fabric = build_fabric(s.cluster);
+    PlanEstimator estimate(fabric, s.placement);
+    const StepInputs in{&*s.network, &*s.training, nullptr, &s.cluster, &s.software, &s.plan};
+    Plan other = s.plan;  // on the same links but for what differs
+    other.shard_group = 0, other.context = ContextExchange::ring;
+    const StepInputs first{&*s.network, &*s.training, nullptr, &s.cluster, &s.software, &other};
+    (void)estimate(first);
+    return std::pair{estimate(in).step_s, PlanEstimator(fabric, s.placement)(in).step_s};
+  };
+  for (const char* one : {"/plan/shard_group=8", "/plan/context=heads", "/plan/context=all_gather"}) {
+    INFO(one);
+    const auto [after_another, alone] = step_s({"/plan/nodes=4", "/plan/cp=2", "/plan/sharding=zero3", one});
+    CHECK(after_another == alone);
+  }
 }
 
 TEST_CASE("a plan of experts tells their groups") {

@@ -82,6 +82,58 @@ TEST_CASE("published configurations give the networks that are shipped") {
   }
 }
 
+TEST_CASE("configurations of models that see give their towers") {
+  const std::string scout = std::string(kScout, std::string(kScout).size() - 1) + R"(, "vision_config": {
+    "model_type": "llama4_vision_model", "hidden_size": 1408, "image_size": 336, "intermediate_size": 5632,
+    "num_attention_heads": 16, "num_channels": 3, "num_hidden_layers": 34, "patch_size": 14, "pixel_shuffle_ratio": 0.5,
+    "projector_input_dim": 4096, "projector_output_dim": 4096}})";
+  const std::string qwen3 = R"({"model_type": "qwen3_vl_moe", "text_config": )" +
+                            std::string(kQwen).replace(16, 9, "qwen3_vl_moe_text") + R"(, "vision_config": {
+    "deepstack_visual_indexes": [8, 16, 24], "depth": 27, "hidden_size": 1152, "in_channels": 3,
+    "intermediate_size": 4304, "num_heads": 16, "num_position_embeddings": 2304, "patch_size": 16,
+    "spatial_merge_size": 2, "temporal_patch_size": 2}})";
+  const std::string qwen2 = R"({"model_type": "qwen2_5_vl", "hidden_act": "silu", "hidden_size": 3584,
+    "intermediate_size": 18944, "num_attention_heads": 28, "num_hidden_layers": 28, "num_key_value_heads": 4,
+    "vocab_size": 152064, "vision_config": {"depth": 32, "hidden_size": 1280, "intermediate_size": 3420,
+    "num_heads": 16, "in_chans": 3, "patch_size": 14, "spatial_merge_size": 2, "temporal_patch_size": 2,
+    "window_size": 112, "fullatt_block_indexes": [7, 15, 23, 31]}})";
+  const std::pair<std::string, const char*> rows[] = {
+      {scout, "llama4-scout-vision"}, {qwen3, "qwen3-vl-30b-a3b"}, {qwen2, "qwen2.5-vl-7b"}};
+  Training t;
+  t.sequence = 8192;
+  for (const auto& [config, shipped] : rows) {
+    INFO(shipped);
+    Faults faults;
+    const std::string text = network_of_hf_config(config, "config.json", faults);
+    faults.throw_if_any();
+    const Architecture a = read_network(text),
+                       b = load<Architecture>(std::string("models/networks/") + shipped + ".json");
+    CHECK(network_parameters(a) == network_parameters(b));
+    CHECK(model_flops_per_sample(a, t, true) == model_flops_per_sample(b, t, true));
+  }
+  // LLaVA 1.5: CLIP's 303.5 M parameters (without a norm that it has and a bias of its patches that it has not).
+  Faults faults;
+  const Architecture llava = read_network(
+      network_of_hf_config(R"({"model_type": "llava", "text_config": )" + std::string(kLlama) + R"(, "vision_config": {
+        "model_type": "clip_vision_model", "hidden_size": 1024, "image_size": 336, "intermediate_size": 4096,
+        "num_attention_heads": 16, "num_hidden_layers": 24, "patch_size": 14}})",
+                           "config.json", faults));
+  CHECK(tower_parameters(llava.towers.at(0)) == Approx(303.5e6).epsilon(1e-3));
+  CHECK(projector_parameters(llava, llava.towers[0]) == 1024 * 4096 + 4096 + 4096 * 4096 + 4096);
+  // A tower of another kind is left out, and that is said.
+  const std::string blind = network_of_hf_config(R"({"model_type": "llava", "text_config": )" + std::string(kLlama) +
+                                                     R"(, "vision_config": {"model_type": "pixtral"}})",
+                                                 "config.json", faults);
+  CHECK(blind.find("without its tower (pixtral)") != std::string::npos);
+  CHECK(faults.empty());
+  std::string odd = scout;
+  odd.replace(odd.find("\"image_size\": 336"), 17, "\"image_size\": 350");
+  CHECK(fault_of(odd).find("/towers/0/merge: merge = 4 does not divide the 625 tokens") != std::string::npos);
+  odd = scout;
+  odd.replace(odd.find("\"num_hidden_layers\": 34"), 23, "\"layers\": 34");
+  CHECK(fault_of(odd).find("/vision_config/") != std::string::npos);
+}
+
 TEST_CASE("configurations as Python and later releases write them") {
   const auto read_config = [](const std::string& config) {
     Faults faults;
@@ -132,4 +184,20 @@ TEST_CASE("configurations that cannot be read say why in one line") {
   odd = kLlama;
   odd.replace(odd.find("4096"), 4, "-4.5");
   CHECK(fault_of(odd).find("no whole number") != std::string::npos);
+  // What cannot be as a network: keys and values, experts, layers of unknown kinds.
+  const auto with = [](std::string config, const std::string& from, const std::string& to) {
+    return config.replace(config.find(from), from.size(), to);
+  };
+  CHECK(fault_of(with(kLlama, "\"num_key_value_heads\": 8", "\"num_key_value_heads\": 7"))
+            .find("/kv_heads: kv_heads = 7 does not divide 32 heads") != std::string::npos);
+  CHECK(fault_of(with(kMixtral, "\"num_experts_per_tok\": 2", "\"num_experts_per_tok\": 9"))
+            .find("experts_per_token = 9 of 8 experts") != std::string::npos);
+  CHECK(fault_of(with(kLlama, "\"num_attention_heads\": 32", "\"num_attention_heads\": 0")).find("/heads") !=
+        std::string::npos);
+  CHECK(fault_of(with(kOss, "\"sliding_window\"", R"("layer_types": ["full_attention"], "sliding_window")"))
+            .find("/layer_types: 1 layers, not 24") != std::string::npos);
+  std::string types;
+  for (int i = 0; i < 32; ++i) types += std::string(i > 0 ? ", " : "") + "\"linear_attention\"";
+  CHECK(fault_of(with(kLlama, "\"hidden_act\"", "\"layer_types\": [" + types + "], \"hidden_act\""))
+            .find("/layer_types: no layer \"linear_attention\"") != std::string::npos);
 }

@@ -40,6 +40,12 @@ double busbw_GBps(const Cluster& c, int ranks, double bytes, bool nvls) {
   return cost_of(c, Operation::all_reduce, ranks, bytes, o).bus_bandwidth_Bps() * 1e-9;
 }
 
+const std::map<std::string, Operation> kTimed{{"all_reduce", Operation::all_reduce},
+                                              {"all_gather", Operation::all_gather},
+                                              {"reduce_scatter", Operation::reduce_scatter},
+                                              {"all_to_all", Operation::all_to_all},
+                                              {"sendrecv", Operation::send_recv}};
+
 struct LatencyRow {
   Operation operation;
   int ranks;
@@ -48,16 +54,11 @@ struct LatencyRow {
 
 // Rows of up to 1 MiB, without those that reference/gpu_lab/README.md names outliers.
 std::vector<LatencyRow> small_rows(const std::string& lab) {
-  const std::map<std::string, Operation> names{{"all_reduce", Operation::all_reduce},
-                                               {"all_gather", Operation::all_gather},
-                                               {"reduce_scatter", Operation::reduce_scatter},
-                                               {"all_to_all", Operation::all_to_all},
-                                               {"sendrecv", Operation::send_recv}};
   const CsvTable t = CsvTable::load(source_folder() + "/reference/" + lab + "/collectives.csv");
   std::vector<LatencyRow> all, kept;
   for (size_t r = 0; r < t.rows(); ++r)
-    all.push_back(
-        {names.at(t.text(r, "op")), static_cast<int>(t.value(r, "ranks")), t.value(r, "bytes"), t.value(r, "seconds")});
+    all.push_back({kTimed.at(t.text(r, "op")), static_cast<int>(t.value(r, "ranks")), t.value(r, "bytes"),
+                   t.value(r, "seconds")});
   for (const LatencyRow& row : all) {
     if (row.bytes > 1048576 || (row.ranks != 2 && row.ranks != 4)) continue;
     if (row.operation == Operation::all_gather && row.ranks == 4 && row.bytes == 1048576) continue;
@@ -108,7 +109,7 @@ TEST_CASE("small messages of the laboratory's other hosts, as fast as they issue
   // the other hosts nobody measured it alone.
   Cluster slower = shipped("gpu-lab");
   slower.hosts.launch_speed = 32.6 / 38.593;
-  for (const auto& [lab, least] : {std::pair{"gpu_lab_2", 42}, {"gpu_lab_3", 11}}) {
+  for (const auto& [lab, least] : {std::pair{"gpu_lab_2", 45}, {"gpu_lab_3", 11}}) {
     int within = 0, rows = 0;
     for (const LatencyRow& row : small_rows(lab)) {
       const double ratio = cost_of(slower, row.operation, row.ranks, row.bytes).time_s / row.seconds;
@@ -125,6 +126,49 @@ TEST_CASE("small messages of the laboratory's other hosts, as fast as they issue
     CHECK(time_s <= 1.3 * row.seconds);
     CHECK(time_s >= row.seconds / 1.3);
   }
+}
+
+// What the five rows of gpu_lab_2 are that stand beyond 1.3 times: noise of the host, which takes four fifths of a
+// call. Up to 256 KiB a call in a CUDA graph, without the host, lasts 5 to 11 us and grows by 2.4 us at most
+// (collectives_graph.csv), so sizes up to there repeat one measurement of the host. Row by row they lie up to 1.7 times
+// apart, and not in the order of their sizes: 31.6 us for an all-to-all of 4 KiB on 4 ranks between 40.8 and 38.4 us of
+// 1 and 16 KiB, or 29.2 us for an all-reduce of 64 KiB on 2 between 39.1 and 35.3 us of 16 and 256 KiB, on a host that
+// was seen to need 38.6 us to issue one. In the mean of its repeats every call is within 1.3 times.
+TEST_CASE("small messages: in the mean of its repeats every call of every host is within 1.3 times") {
+  constexpr double kRepeats = 262144;
+  std::map<std::pair<Operation, int>, std::pair<double, double>> device;  // least and most
+  const CsvTable graph = CsvTable::load(source_folder() + "/reference/gpu_lab_2/collectives_graph.csv");
+  for (size_t r = 0; r < graph.rows(); ++r) {
+    if (graph.value(r, "bytes") > kRepeats) continue;
+    const double seconds = graph.value(r, "seconds");
+    const auto [at, fresh] = device.try_emplace(
+        {kTimed.at(graph.text(r, "op")), static_cast<int>(graph.value(r, "ranks"))}, seconds, seconds);
+    at->second = {std::min(at->second.first, seconds), std::max(at->second.second, seconds)};
+  }
+  CHECK(device.size() == 8);
+  for (const auto& [call, seconds] : device) CHECK(seconds.second - seconds.first < 2.5e-6);
+  Cluster slower = shipped("gpu-lab");
+  slower.hosts.launch_speed = 32.6 / 38.593;  // as above
+  double apart = 1;
+  int calls = 0;
+  for (const char* lab : {"gpu_lab_2", "gpu_lab_3"}) {
+    std::map<std::pair<Operation, int>, std::vector<double>> repeats;
+    for (const LatencyRow& row : small_rows(lab))
+      if (row.bytes <= kRepeats) repeats[{row.operation, row.ranks}].push_back(row.seconds);
+    for (const auto& [call, seconds] : repeats) {
+      double mean = 0;
+      for (const double s : seconds) mean += s / static_cast<double>(seconds.size());
+      const double ratio = cost_of(slower, call.first, call.second, 1024).time_s / mean;
+      INFO(lab << ": " << choice_name(call.first) << " on " << call.second);
+      CHECK(ratio <= 1.3);
+      CHECK(ratio >= 1 / 1.3);
+      const auto [least, most] = std::minmax_element(seconds.begin(), seconds.end());
+      apart = std::max(apart, *most / *least);
+      ++calls;
+    }
+  }
+  CHECK(calls == 17);
+  CHECK(apart > 1.3);  // of one call on one host
 }
 
 TEST_CASE("an all-to-all pays a message to every rank") {

@@ -26,7 +26,7 @@ void check_tower(const Tower& w, const ReadContext& at) {
   if (!std::all_of(kinds.begin(), kinds.end(),
                    [&](const LayerKind& k) { return is(Mixer::attention)(k) || is(Mixer::window)(k); }))
     at.at("pattern").fault("a tower has no such layers", "attention+mlp or window+mlp");
-  if (windows != w.window > 0)
+  if (windows != (w.window > 0))
     at.at("window").fault(windows ? "window layers need a window" : "window stands in no layer",
                           windows ? "tokens of a group" : "a pattern that uses it");
   if (w.window > w.tokens)

@@ -145,6 +145,7 @@ ExitCode run(const CollectiveArguments& a, Console& console) {
   if (a.json != "-")
     console.result(a.sizes.size() == 1 ? report::collective_text(costs.front())
                                        : report::collectives_table(cluster.name, costs));
+  for (const std::string& remark : collectives.remarks()) console.message("warning: " + remark);
   if (options.explain && a.json != "-")
     for (const network::CollectiveCost& c : costs) console.result(report::choice_text(c));
   return ExitCode::done;

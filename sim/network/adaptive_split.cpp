@@ -1,5 +1,7 @@
 #include "network/adaptive_split.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -9,8 +11,6 @@ namespace tw::network {
 namespace {
 
 constexpr double kClose = 3e-10;  // relative: two splits are taken for equally good
-constexpr size_t kMostLinks = 4'000'000;
-constexpr double kMostWork = 2e8;  // cells of the program's table touched: 0.2 s
 
 // All shortest ways from some switches to one, the farthest switch first, the destination last.
 struct Ways {
@@ -23,6 +23,7 @@ struct Ways {
     size_t first = 0;  // of hops
   };
   std::vector<At> at;
+  std::vector<int> switches;  // of `at`
   std::vector<Hop> hops;
 };
 
@@ -31,49 +32,64 @@ using Column = std::vector<std::pair<int, double>>;
 
 class Splitter {
  public:
-  Splitter(const Fabric& fabric, Router& router, const std::vector<double>& load)
-      : fabric_(fabric), router_(router), load_(load), price_(load.size(), 0), change_(load.size(), 0) {
+  Splitter(const Fabric& fabric, Router& router, const std::vector<double>& load, bool told, const SplitLimits& limits)
+      : fabric_(fabric),
+        router_(router),
+        load_(load),
+        price_(load.size(), 0),
+        change_(load.size(), 0),
+        told_(told),
+        limits_(limits) {
     for (size_t l = 0; l < load.size(); ++l) {
       if (load[l] <= 0) continue;
-      double& fullest = between_switches(l) ? most_ : floor_;
+      double& fullest = between_switches(fabric, l) ? most_ : floor_;
       fullest = std::max(fullest, used_s(l));
     }
+    floor_ = std::max(floor_, mean_cable_s(fabric, load));
   }
 
-  std::vector<LinkShare> solve(const SwitchDemands& demands) {
-    if (most_ <= std::max(floor_, ends_s(demands)) * (1 + kClose) || !find_ways(demands)) return {};
+  BalancedSplit solve(const SwitchDemands& demands, SplitTable* table) {
+    BalancedSplit answer;
+    const double least_s = std::max(floor_, ends_s(demands));
+    if (most_ <= least_s * (1 + kClose) || !any_choice(demands)) return answer;
+    if (!find_ways(demands)) {
+      answer.ended = fmt::format(
+          "adaptive routing is left at what each switch sees of its next cables, as the shortest "
+          "ways are more than {} links together",
+          limits_.links);
+      answer.over = most_ / least_s;
+      return answer;
+    }
     for (const Ways& ways : ways_) present_.push_back(split(ways, {}));
     // Is it the best already? Prices on the fullest links, all alike, tell it where ways are symmetric.
     std::vector<size_t> fullest;
     for (size_t l = 0; l < load_.size(); ++l)
-      if (between_switches(l) && used_s(l) >= most_ * (1 - 1e-9)) fullest.push_back(l);
+      if (between_switches(fabric_, l) && used_s(l) >= most_ * (1 - 1e-9)) fullest.push_back(l);
     double capacity = 0;
     for (const size_t l : fullest) capacity += capacity_of(l);
     for (const size_t l : fullest) price_[l] = 1 / capacity;
-    if (add_columns({}) <= kClose) return {};
+    if (add_columns({}) <= kClose) return answer;
     rows_ = std::move(fullest);
-    improve();
-    std::vector<LinkShare> changes;
-    if (best_ < 1 - kClose)
-      for (size_t l = 0; l < best_change_.size(); ++l)
-        if (best_change_[l] != 0) changes.push_back({static_cast<int>(l), best_change_[l]});
-    return changes;
+    if (!improve(least_s / most_)) {
+      answer.ended = "adaptive routing takes the best split of a search that was cut short";
+      answer.over = best_ / proven_;
+    }
+    if (best_ >= 1 - kClose) return answer;
+    for (size_t l = 0; l < best_change_.size(); ++l)
+      if (best_change_[l] != 0) answer.changes.push_back({static_cast<int>(l), best_change_[l]});
+    if (table != nullptr) tell(*table);
+    return answer;
   }
 
  private:
   struct Other {
     size_t destination = 0;
     Column change;  // against the present split
+    SplitTable::Part way;
   };
 
   double capacity_of(size_t link) const { return fabric_.link_capacity_Bps(static_cast<int>(link)); }
   double used_s(size_t link) const { return load_[link] / capacity_of(link); }
-  bool between_switches(size_t link) const {
-    if (static_cast<int>(link) >= fabric_.cable_links()) return false;
-    const CableKind kind = fabric_.cables[link / 2].kind;
-    return kind != CableKind::nic && kind != CableKind::nvlink;
-  }
-
   // No split is faster than all cables of a switch for what begins or ends there.
   double ends_s(const SwitchDemands& demands) const {
     std::vector<double> out(fabric_.vertices.size(), 0), in = out;
@@ -87,11 +103,19 @@ class Splitter {
       if (out[v] + in[v] == 0) continue;
       double capacity = 0;
       for (const int id : fabric_.cables_at[v])
-        if (!fabric_.cables[static_cast<size_t>(id)].failed && between_switches(2 * static_cast<size_t>(id)))
+        if (!fabric_.cables[static_cast<size_t>(id)].failed && between_switches(fabric_, 2 * static_cast<size_t>(id)))
           capacity += fabric_.cables[static_cast<size_t>(id)].capacity_Bps;
       slowest = std::max(slowest, std::max(out[v], in[v]) / capacity);
     }
     return slowest;
+  }
+
+  // Between neighbours there is none.
+  bool any_choice(const SwitchDemands& demands) const {
+    for (const auto& [to, sources] : demands)
+      for (const auto& source : sources)
+        if (router_.distance(source.first, to) > 1 || router_.next_links(source.first, to).size() > 1) return true;
+    return false;
   }
 
   bool find_ways(const SwitchDemands& demands) {
@@ -110,7 +134,7 @@ class Splitter {
       };
       for (const auto& source : sources) reach(source.first);
       std::vector<std::pair<int, int>> hops;  // (switch, link)
-      std::vector<int> order;
+      std::vector<int>& order = ways.switches;
       for (size_t d = by_distance.size(); d-- > 0;)
         for (size_t i = 0; i < by_distance[d].size(); ++i) {
           const int v = by_distance[d][i];
@@ -135,7 +159,7 @@ class Splitter {
       for (const int v : order) index[static_cast<size_t>(v)] = -1;
       links += ways.hops.size();
       ways_.push_back(std::move(ways));
-      if (links > kMostLinks) return false;
+      if (links > limits_.links) return false;
     }
     return true;
   }
@@ -146,7 +170,7 @@ class Splitter {
 
   // Bytes on every link when each switch splits by capacity over its next cables; with what it costs from each switch
   // on, over the cheapest only.
-  Column split(const Ways& ways, const std::vector<double>& cost) const {
+  Column split(const Ways& ways, const std::vector<double>& cost, SplitTable::Part* way = nullptr) const {
     Column column;
     std::vector<double> bytes;
     for (const Ways::At& at : ways.at) bytes.push_back(at.entering);
@@ -164,6 +188,7 @@ class Splitter {
         if (!takes(v, hop)) continue;
         const double part = bytes[v] * capacity_of(static_cast<size_t>(hop.link)) / capacity;
         column.emplace_back(hop.link, part);
+        if (way != nullptr) way->next[ways.switches[v]].push_back({hop.link, part / bytes[v]});
         bytes[hop.to] += part;
       }
     }
@@ -198,7 +223,8 @@ class Splitter {
       all += std::max(0.0, now);
       if (now <= (known.empty() ? 0 : known[t]) + kClose / 10) continue;
       added_ = true;
-      others_.push_back({t, difference(split(ways_[t], cost), present_[t])});
+      SplitTable::Part way;
+      others_.push_back({t, difference(split(ways_[t], cost, told_ ? &way : nullptr), present_[t]), std::move(way)});
     }
     return all;
   }
@@ -215,9 +241,20 @@ class Splitter {
     return d;
   }
 
-  // Times are in units of the fullest link's under the present split: x[0] is by how much less they are.
-  void improve() {
-    double proven = 0, work = kMostWork;
+  // The splits of the best round.
+  void tell(SplitTable& table) {
+    for (size_t j = 0; j < others_.size() && j < best_parts_.size(); ++j) {
+      if (best_parts_[j] <= 0) continue;
+      others_[j].way.share = best_parts_[j];
+      table.add(ways_[others_[j].destination].switches.back(), std::move(others_[j].way));
+    }
+  }
+
+  // Times are in units of the fullest link's under the present split: x[0] is by how much less they are, and `proven_`
+  // what no split is under. Is the best one found?
+  bool improve(double least) {
+    proven_ = least;
+    double work = limits_.work;
     while (work > 0) {
       std::vector<size_t> row_of_destination(ways_.size(), 0), row_of_link(load_.size(), 0);
       std::vector<double> limits{1 - floor_ / most_};
@@ -244,7 +281,7 @@ class Splitter {
       const LinearSolution solved = largest_first(std::move(table), limits, work);
 
       const double hoped = 1 - solved.x[0], reached = weigh(solved.x, hoped);
-      if (work <= 0) return;
+      if (work <= 0) return false;
       double bound = solved.prices[0] * floor_ / most_;
       std::fill(price_.begin(), price_.end(), 0);
       for (const size_t l : rows_) {
@@ -258,9 +295,10 @@ class Splitter {
       const bool full = added_rows_;
       added_ = false;
       bound -= add_columns(known);
-      proven = std::max(proven, bound);
-      if (std::min(best_, reached) <= proven * (1 + kClose) || (!added_ && !full)) return;
+      proven_ = std::max(proven_, bound);
+      if (std::min(best_, reached) <= proven_ * (1 + kClose) || (!added_ && !full)) return true;
     }
+    return false;
   }
 
   // The time of the fullest link when the other splits are taken in the parts x; what is fuller than hoped becomes a
@@ -273,7 +311,7 @@ class Splitter {
     double fullest = floor_ / most_;
     std::vector<std::pair<double, size_t>> over;
     for (size_t l = 0; l < load_.size(); ++l) {
-      if (change_[l] == 0 && !between_switches(l)) continue;
+      if (change_[l] == 0 && !between_switches(fabric_, l)) continue;
       const double used = (load_[l] + change_[l]) / capacity_of(l) / most_;
       fullest = std::max(fullest, used);
       if (used > hoped * (1 + kClose)) over.emplace_back(-used, l);
@@ -289,6 +327,7 @@ class Splitter {
     if (fullest < best_) {
       best_ = fullest;
       best_change_ = change_;
+      best_parts_.assign(x.begin() + 1, x.end());
     }
     return fullest;
   }
@@ -303,15 +342,56 @@ class Splitter {
   std::vector<size_t> rows_;   // links that the program heeds
   std::vector<double> price_;  // by link, for each byte
   std::vector<double> change_, best_change_;
-  double best_ = 1;
+  std::vector<double> best_parts_;  // of others_
+  double best_ = 1, proven_ = 0;
+  const bool told_;  // to a table of splits
+  const SplitLimits limits_;
   bool added_ = false, added_rows_ = false;
 };
 
 }  // namespace
 
-std::vector<LinkShare> balanced_split(const Fabric& fabric, Router& router, const SwitchDemands& demands,
-                                      const std::vector<double>& load) {
-  return Splitter(fabric, router, load).solve(demands);
+double mean_cable_s(const Fabric& fabric, const std::vector<double>& load) {
+  double bytes = 0, Bps = 0;
+  for (size_t l = 0; l < load.size(); ++l) {
+    if (!between_switches(fabric, l) || fabric.cables[l / 2].failed) continue;
+    bytes += load[l];
+    Bps += fabric.link_capacity_Bps(static_cast<int>(l));
+  }
+  return Bps > 0 ? bytes / Bps : 0;
+}
+
+bool between_switches(const Fabric& fabric, size_t link) {
+  if (static_cast<int>(link) >= fabric.cable_links()) return false;
+  const CableKind kind = fabric.cables[link / 2].kind;
+  return kind != CableKind::nic && kind != CableKind::nvlink;
+}
+
+BalancedSplit balanced_split(const Fabric& fabric, Router& router, const SwitchDemands& demands,
+                             const std::vector<double>& load, SplitTable* table, const SplitLimits& limits) {
+  return Splitter(fabric, router, load, table != nullptr, limits).solve(demands, table);
+}
+
+void SplitTable::spray(const Fabric& fabric, Router& router, int from, int to, double bytes,
+                       std::vector<LinkShare>& carried) const {
+  double rest = 1;
+  if (const auto known = parts_.find(to); known != parts_.end())
+    for (const Part& part : known->second) {
+      if (part.next.count(from) == 0) continue;
+      rest -= part.share;
+      std::map<int, double> here{{from, bytes * part.share}};  // switches all as far from `to`
+      while (!here.empty() && here.begin()->first != to) {
+        std::map<int, double> next;
+        for (const auto& [at, arrived] : here)
+          for (const LinkShare& l : part.next.at(at)) {
+            const Cable& c = fabric.cables[static_cast<size_t>(l.link / 2)];
+            carried.push_back({l.link, arrived * l.share});
+            next[l.link % 2 == 0 ? c.b : c.a] += arrived * l.share;
+          }
+        here = std::move(next);
+      }
+    }
+  if (rest > 1e-12) router.spray(from, to, bytes * rest, carried);
 }
 
 }  // namespace tw::network

@@ -140,6 +140,10 @@ Collectives::Built Collectives::build(Operation op, const std::vector<Group>& gr
     for (const Group& group : groups) {
       const FlowPlan plan = algorithm.plan(group, op);
       built.tuning = plan.tuning;
+      if (options_.algorithm == "auto" && options_.library->algorithms.count(built.tuning) == 0) {
+        built.algorithm = nullptr;  // the library does not have it
+        return built;
+      }
       single = plan.single_messages;
       double nvlink = 0, network = 0, passed_nvlink = 0, passed_network = 0, relays = 0;
       for (const Stage& stage : plan.stages) {
@@ -163,6 +167,7 @@ Collectives::Built Collectives::build(Operation op, const std::vector<Group>& gr
     LinkLoads::Taken taken = loads_->take();
     built.uses = std::move(taken.uses);
     built.hops = single ? taken.longest : taken.hops;
+    built.remark = std::move(taken.remark);
   } catch (...) {
     loads_ = std::make_unique<LinkLoads>(fabric_, router_, options_.narrowest_links, options_.seed);
     throw;
@@ -171,10 +176,6 @@ Collectives::Built Collectives::build(Operation op, const std::vector<Group>& gr
     const double t = use.weight / fabric_.link_capacity_Bps(use.link);
     if (t > built.slowest * (1 + 1e-9)) built.narrow = use.link;  // of equal ones the first
     built.slowest = std::max(built.slowest, t);
-  }
-  if (options_.algorithm == "auto" && options_.library->algorithms.count(built.tuning) == 0) {
-    built.algorithm = nullptr;  // the library does not have it
-    return built;
   }
   const AlgorithmTuning& rows = tuning(built.tuning);
   if (rows.parallel > 0) {
@@ -303,6 +304,10 @@ std::vector<CollectiveCost> Collectives::costs(Operation op, const std::vector<s
     best = chosen(op, bytes, w.built, std::move(best));
     best.operation = op;
     best.ranks = n;
+    if (!best.remark.empty()) {
+      best.remark = fmt::format("{} over {} ranks: {}", choice_name(op), n, best.remark);
+      remarks_.insert(best.remark);
+    }
     if (options_.explain) add_refusals(w.sets, op, best.considered);
     best.late_s = last_s;
     best.time_s += last_s;

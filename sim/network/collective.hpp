@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,7 @@ struct CollectiveCost {
   double late_s = 0;           // part of it: until the last rank is there
   double bound_s = 0;          // no algorithm of this kind can be faster on these links
   std::string bottleneck;      // "NIC", "leaf-spine", "NVLink", ...
+  std::string remark;          // where it is left at less than its model: adaptive routing of too many pairs
   std::vector<Considered> considered;  // with CollectiveOptions::explain
   double bus_bandwidth_Bps() const { return time_s > 0 ? bus_factor(operation, ranks) * bytes / time_s : 0; }
 };
@@ -92,6 +94,8 @@ class Collectives {
   const Fabric& fabric() const { return fabric_; }
   Router& router() { return router_; }
   const CollectiveOptions& options() const { return options_; }
+  // Of all costs that were given.
+  const std::set<std::string>& remarks() const { return remarks_; }
 
   // The algorithm that the options name. Throws InputError when there is none, or when it refuses one of the groups.
   const CollectiveAlgorithm& named_algorithm(const std::vector<const Group*>& groups, Operation operation) const;
@@ -125,6 +129,7 @@ class Collectives {
   DomainSpeeds speeds_;
   std::unique_ptr<LinkLoads> loads_;
   std::unique_ptr<Memory> known_;
+  std::set<std::string> remarks_;
 };
 
 // Choices of a library that name an operation or an algorithm that there is not; where: "/choices/0/operation".

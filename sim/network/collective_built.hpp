@@ -26,6 +26,7 @@ struct Collectives::Built {
   // byte at all of them.
   double channels = 1, relays = 0, hops_nvlink = 0, hops_network = 0;
   double passed_network = 0, passed_nvlink = 0;
+  std::string remark;
 };
 
 }  // namespace tw::network

@@ -113,6 +113,7 @@ CollectiveCost Collectives::finished(double bytes, const Built& built, const Con
   cost.load.latency_s = latency_of(c, built) + relayed_s(c, built, bytes);
   cost.load.uses = built.uses;
   for (LinkUse& use : cost.load.uses) use.weight /= c.efficiency;
+  cost.remark = built.remark;
   if (built.narrow >= 0) cost.bottleneck = fabric_.link_class(built.narrow);
   return cost;
 }

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/error.hpp"
+#include "network/link_loads.hpp"
 #include "network/link_merge.hpp"
 
 namespace tw::network {
@@ -28,22 +29,20 @@ int narrowest_link(const std::vector<Link>& links, const std::vector<LoadClass>&
 }
 
 LoadClass traffic_load(Router& router, const Fabric& fabric, const std::string& name, const std::vector<int>& sources,
-                       const std::vector<int>& destinations) {
-  std::map<int, double> loads;
-  LoadClass c{name, {}, 0};
+                       const std::vector<int>& destinations, std::string* remark) {
+  LinkLoads loads(fabric, router);
   for (const int a : sources)
     for (const int b : destinations) {
       if (a == b) continue;
       for (int k = 0; k < fabric.nics; ++k) {
         if (!fabric.nic_alive(a, k) || !fabric.nic_alive(b, k))
           throw SimulationError(fmt::format("\"{}\": node-{} or node-{} has a dead adapter", name, a, b));
-        for (const LinkShare& l : router.route(a, k, b, k))
-          loads[l.link] += l.share / static_cast<double>(destinations.size()) / fabric.nics;
-        c.latency_s = std::max(c.latency_s, router.hops(a, k, b, k) * fabric.hop_latency_s);
+        loads.add_lane(a, k, b, k, 1 / static_cast<double>(destinations.size()) / fabric.nics);
       }
     }
-  for (const auto& [link, weight] : loads) c.uses.push_back({link, weight});
-  return c;
+  LinkLoads::Taken taken = loads.take();
+  if (remark != nullptr && !taken.remark.empty()) *remark = fmt::format("\"{}\": {}", name, taken.remark);
+  return {name, std::move(taken.uses), taken.longest * fabric.hop_latency_s};
 }
 
 }  // namespace tw::network

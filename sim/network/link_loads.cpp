@@ -17,6 +17,11 @@ uint64_t key_of(int a, int b) {
   return static_cast<uint64_t>(static_cast<uint32_t>(a)) << 32U | static_cast<uint32_t>(b);
 }
 
+std::string remark_of(const std::string& ended, double over) {
+  if (ended.empty() || over <= 1 + 1e-6) return "";
+  return fmt::format("{}: the fullest cable is at most {:.4g} times as full as it need be", ended, over);
+}
+
 // Beyond this number of ranks hashed messages of an all-to-all are not routed one by one: how many take each link is
 // drawn.
 constexpr int kMostHashed = 512;
@@ -102,18 +107,22 @@ void LinkLoads::add_between(const Group& group, int a, int b, double share) {
   for (const auto& [out, in] : lanes) {
     add_to_nic(group.ranks[static_cast<size_t>(a)], out, true, part);
     add_to_nic(group.ranks[static_cast<size_t>(b)], in, false, part);
-    if (router_.policy == RoutingPolicy::adaptive) {
-      add(fabric_.nic_link_out(from, out), part);
-      add(fabric_.nic_link_in(to, in), part);
-      sprayed_[key_of(fabric_.nic_switch(from, out), fabric_.nic_switch(to, in))] += part;
-    } else {
-      for (const LinkShare& l : router_.route(from, out, to, in)) add(l.link, part * l.share);
-    }
-    const int cables = router_.hops(from, out, to, in);
-    longest_ = std::max(longest_, cables);
-    hops_ += cables;
-    ++messages_;
+    add_lane(from, out, to, in, part);
   }
+}
+
+void LinkLoads::add_lane(int from, int out, int to, int in, double bytes) {
+  if (router_.policy == RoutingPolicy::adaptive) {
+    add(fabric_.nic_link_out(from, out), bytes);
+    add(fabric_.nic_link_in(to, in), bytes);
+    sprayed_[key_of(fabric_.nic_switch(from, out), fabric_.nic_switch(to, in))] += bytes;
+  } else {
+    for (const LinkShare& l : router_.route(from, out, to, in)) add(l.link, bytes * l.share);
+  }
+  const int cables = router_.hops(from, out, to, in);
+  longest_ = std::max(longest_, cables);
+  hops_ += cables;
+  ++messages_;
 }
 
 void LinkLoads::add_clique(const Group& group, const Clique& clique, double nvlink) {
@@ -215,7 +224,7 @@ void LinkLoads::add_reductions() {
 
 void LinkLoads::demand(int from, int to, double bytes) {
   if (from == to || bytes <= 0) return;
-  if (++demand_count_ <= kMostDemands) demands_[to].emplace_back(from, bytes);
+  if (++demand_count_ <= most_balanced_) demands_[to].emplace_back(from, bytes);
 }
 
 // Flows from leaf to leaf: many at once through the levels of a tree, else one by one.
@@ -225,7 +234,9 @@ void LinkLoads::add_sprayed() {
   std::sort(pairs.begin(), pairs.end());  // sums must not depend on the order of a hash table
   // A pair of leaves has a few thousand links between it at most.
   const bool balanced = balances(pairs.size());
-  const bool at_once = tree != nullptr && !balanced && (narrowest_ || pairs.size() > tree->size() / 4096);
+  leave(pairs.size());
+  const bool at_once =
+      tree != nullptr && !balanced && given_ == nullptr && (narrowest_ || pairs.size() > tree->size() / 4096);
   if (at_once && traffic_.leaving.empty()) traffic_ = tree->no_traffic();
   std::vector<LinkShare> carried;
   for (const auto& [key, bytes] : pairs) {
@@ -234,6 +245,8 @@ void LinkLoads::add_sprayed() {
     if (balanced) demand(from, to, bytes);
     if (at_once && tree->even(from, to))
       tree->add(traffic_, from, to, bytes);
+    else if (given_ != nullptr && from != to)
+      given_->spray(fabric_, router_, from, to, bytes, carried);
     else
       router_.spray(from, to, bytes, carried);
     for (const LinkShare& l : carried) add(l.link, l.share);
@@ -243,21 +256,41 @@ void LinkLoads::add_sprayed() {
 }
 
 // Every switch has split by its next cables: where those beyond are not alike, less may go towards the narrow ones.
-void LinkLoads::balance() {
-  if (demand_count_ <= kMostDemands)
-    for (const LinkShare& change : balanced_split(fabric_, router_, demands_, load_)) {
+void LinkLoads::balance(SplitTable* table, std::string& remark) {
+  if (demand_count_ <= most_balanced_) {
+    const BalancedSplit split = balanced_split(fabric_, router_, demands_, load_, table);
+    for (const LinkShare& change : split.changes) {
       double& now = load_[static_cast<size_t>(change.link)];
       const double before = now;
       add(change.link, change.share);
       if (now < 1e-12 * before) now = 0;
     }
+    remark = remark_of(split.ended, split.over);
+  } else {
+    leave(demand_count_);
+  }
   demands_.clear();
   demand_count_ = 0;
 }
 
-LinkLoads::Taken LinkLoads::take() {
+// Of too many pairs: what no split could be under says how much is left.
+std::string LinkLoads::unbalanced() const {
+  double fullest = 0, least = mean_cable_s(fabric_, load_);
+  for (size_t l = 0; l < load_.size(); ++l) {
+    if (load_[l] <= 0) continue;
+    double& most = between_switches(fabric_, l) ? fullest : least;
+    most = std::max(most, load_[l] / fabric_.link_capacity_Bps(static_cast<int>(l)));
+  }
+  return remark_of(fmt::format("adaptive routing is left at what each switch sees of its next cables, as {} pairs of "
+                               "switches are more than the {} that are balanced",
+                               left_pairs_, most_balanced_),
+                   least > 0 ? fullest / least : 1);
+}
+
+LinkLoads::Taken LinkLoads::take(SplitTable* table) {
+  Taken taken;
   if (!sprayed_.empty()) add_sprayed();
-  if (!demands_.empty()) balance();
+  if (!demands_.empty()) balance(table, taken.remark);
   if (!traffic_.leaving.empty() && narrowest_) {
     std::vector<std::pair<int, double>> loads;
     router_.tree()->push_narrowest(traffic_, loads);
@@ -266,7 +299,7 @@ LinkLoads::Taken LinkLoads::take() {
     router_.levels()->push(traffic_, load_);
     dense_ = true;
   }
-  Taken taken;
+  if (left_pairs_ > 0) taken.remark = unbalanced();
   taken.hops = messages_ > 0 ? hops_ / messages_ : 0;
   taken.longest = longest_;
   const auto give = [&](size_t link) {
@@ -284,6 +317,7 @@ LinkLoads::Taken LinkLoads::take() {
   traffic_ = {};
   hops_ = messages_ = 0;
   longest_ = 0;
+  left_pairs_ = 0;
   return taken;
 }
 

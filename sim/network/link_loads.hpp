@@ -1,6 +1,8 @@
 // From the flows of an algorithm to what each link carries.
 #pragma once
 
+#include <algorithm>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -26,11 +28,13 @@ bool rails_apart(const Fabric& fabric, int node);
 class LinkLoads {
  public:
   // `narrowest`: of links that always carry in the same proportion (TreeLevels) take() names one. `seed`: of ECMP, as
-  // the router's.
-  LinkLoads(const Fabric& fabric, Router& router, bool narrowest = false, uint64_t seed = 1)
+  // the router's. `most_balanced`: pairs of switches, beyond which each switch splits by its next cables alone.
+  LinkLoads(const Fabric& fabric, Router& router, bool narrowest = false, uint64_t seed = 1,
+            size_t most_balanced = kMostBalanced)
       : fabric_(fabric),
         router_(router),
         seed_(seed),
+        most_balanced_(most_balanced),
         narrowest_(narrowest && router.tree() != nullptr && router.policy == RoutingPolicy::adaptive) {
     load_.assign(static_cast<size_t>(fabric.link_count()), 0);
     apart_ = planes_apart();
@@ -38,13 +42,20 @@ class LinkLoads {
 
   void add(const Group& group, const FlowPlan& plan, const NvlinkCost& nvlink);
 
-  // What was added, by link, and the cables that a message between domains crosses in the mean; begins anew.
+  // Bytes from adapter to adapter.
+  void add_lane(int from_node, int out, int to_node, int in, double bytes);
+
+  // What was added, by link, and the cables that a message between domains crosses in the mean; begins anew. `table`,
+  // when given, gets the splits of adaptive routing.
   struct Taken {
     std::vector<LinkUse> uses;
     double hops = 0;
     int longest = 0;
+    std::string remark;  // where adaptive routing is not taken to its end
   };
-  Taken take();
+  Taken take(SplitTable* table = nullptr);
+  // From now on single flows are split as all of them were together.
+  void split_by(const SplitTable& table) { given_ = &table; }
 
  private:
   void add(int link, double bytes) {
@@ -83,8 +94,6 @@ class LinkLoads {
     int leaf, domain;
     double ranks;
   };
-  // Beyond this number of pairs of switches adaptive routing is left at what each switch sees.
-  static constexpr size_t kMostDemands = 1'000'000;
   // Flows of `bytes` that ECMP hashes; null: all is sprayed.
   struct Hashing {
     double bytes;
@@ -92,21 +101,31 @@ class LinkLoads {
   };
   void exchange_at_leaves(std::vector<Attached>& attached, double share, Hashing* hashing);
   void push_exchange(const std::vector<Attached>& attached, double share, Hashing* hashing);
-  void spread_exchange(const std::vector<Attached>& attached, double share, Hashing* hashing);
+  // Are all destinations alike?
+  bool spread_exchange(const std::vector<Attached>& attached, double share, Hashing* hashing);
+  struct Spread;
+  void spread_to(Spread& s, int to, const std::vector<int>& sources);
+  bool spread_to_twins(Spread& s, const std::vector<int>& same, const std::vector<int>& outside);
   // Does adaptive routing balance what goes between so many pairs of switches? All of them are then routed by pair.
-  bool balances(size_t pairs) const {
-    return router_.policy == RoutingPolicy::adaptive && router_.tree() == nullptr && pairs <= kMostDemands;
+  bool balances(size_t pairs) const { return uneven() && pairs <= most_balanced_; }
+  bool uneven() const {
+    return router_.policy == RoutingPolicy::adaptive && router_.tree() == nullptr && given_ == nullptr;
+  }
+  void leave(size_t pairs) {
+    if (uneven() && pairs > most_balanced_) left_pairs_ = std::max(left_pairs_, pairs);
   }
   bool odd(int leaf) const { return balanced_ || router_.levels() == nullptr || router_.levels()->is_odd(leaf); }
   void add_reductions();
   void add_sprayed();
   void demand(int from, int to, double bytes);
-  void balance();
+  void balance(SplitTable* table, std::string& remark);
+  std::string unbalanced() const;
   [[noreturn]] void no_path(int from, int to) const;
 
   const Fabric& fabric_;
   Router& router_;
   uint64_t seed_;
+  size_t most_balanced_;
   bool narrowest_, apart_ = false, balanced_ = false;
   std::vector<double> load_;
   std::vector<int> touched_;
@@ -114,6 +133,8 @@ class LinkLoads {
   std::unordered_map<uint64_t, double> sprayed_;  // (leaf, leaf) -> bytes
   SwitchDemands demands_;                         // of what was sprayed, where paths are uneven
   size_t demand_count_ = 0;
+  size_t left_pairs_ = 0;  // of a pattern of too many to be balanced
+  const SplitTable* given_ = nullptr;
   std::unordered_map<uint64_t, double> reductions_;  // (leaf, channel) -> share, of one stage up or down
   TreeLevels::Traffic traffic_;
   double hops_ = 0, messages_ = 0;

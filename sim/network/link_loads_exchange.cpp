@@ -1,8 +1,9 @@
 // All-to-alls where adapters meet switches: through the levels of a tree at once, else destination by destination.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
-#include <unordered_map>
+#include <utility>
 
 #include "network/hashed_exchange.hpp"
 #include "network/link_loads.hpp"
@@ -27,7 +28,8 @@ void LinkLoads::exchange_at_leaves(std::vector<Attached>& attached, double share
   const auto first_odd =
       std::stable_partition(attached.begin(), attached.end(), [&](const Attached& a) { return !odd(a.leaf); });
   if (first_odd != attached.begin()) push_exchange({attached.begin(), first_odd}, share, hashing);
-  if (first_odd != attached.end()) spread_exchange(attached, share, hashing);
+  const bool alike = first_odd != attached.end() && spread_exchange(attached, share, hashing);
+  if (hashing == nullptr && !alike) leave(leaves * leaves);  // else no cable of one direction is fuller than another
 }
 
 // Through a tree. What leaves a component: its ranks to all ranks outside, less the pairs that share a domain.
@@ -78,68 +80,139 @@ void LinkLoads::push_exchange(const std::vector<Attached>& attached, double shar
   for (const LinkShare& l : carried) add(l.link, l.share * hashing->bytes);
 }
 
-// Any other fabric, and what odd leaves of a tree send or get: destination by destination.
-void LinkLoads::spread_exchange(const std::vector<Attached>& attached, double share, Hashing* hashing) {
-  std::vector<double> ranks(fabric_.vertices.size(), 0), stays = ranks, loads(load_.size(), 0);
+struct LinkLoads::Spread {
+  std::vector<double> ranks, stays, loads;  // by switch, by switch (0 between destinations), by link
   std::map<int, std::vector<Attached>> of_domain, of_leaf;
-  for (const Attached& a : attached) {
-    ranks[static_cast<size_t>(a.leaf)] += a.ranks;
-    of_domain[a.domain].push_back(a);
-    of_leaf[a.leaf].push_back(a);
-  }
   std::vector<int> leaves, odd_leaves;
-  for (const auto& [leaf, here] : of_leaf) {
-    leaves.push_back(leaf);
-    if (odd(leaf)) odd_leaves.push_back(leaf);
+  double share = 1;
+  Hashing* hashing = nullptr;
+  // Ranks of a leaf's domains send to their mates there by other ways.
+  template <class F>
+  void mates(int leaf, const F& take) {
+    for (const Attached& a : of_leaf[leaf])
+      for (const Attached& other : of_domain[a.domain]) take(static_cast<size_t>(other.leaf), a.ranks * other.ranks);
   }
-  // Of destinations that are alike the first stands for all, but where hashes or a balance of all pairs tell them
-  // apart.
-  const bool apart =
-      hashing == nullptr && !balanced_ &&
-      std::all_of(of_domain.begin(), of_domain.end(), [](const auto& d) { return d.second.size() == 1; });
-  const std::vector<int> alike = apart ? router_.alike(ranks) : std::vector<int>{};
-  std::unordered_map<int, double> times;
-  for (const int to : leaves) ++times[apart ? alike[static_cast<size_t>(to)] : to];
-  std::vector<std::pair<int, double>> entering;
-  for (const int to : leaves) {
-    const auto stands_for = times.find(to);
-    const std::vector<int>& sources = odd(to) ? leaves : odd_leaves;
-    if (stands_for == times.end() || sources.empty()) continue;
-    const auto in_domains = [&](const auto& take) {
-      for (const Attached& a : of_leaf[to])
-        for (const Attached& other : of_domain[a.domain])
-          take(stays[static_cast<size_t>(other.leaf)], a.ranks * other.ranks);
-    };
-    in_domains([](double& bytes, double pairs) { bytes += pairs; });
-    router_.search_many(sources, to);
-    entering.clear();
-    for (const int from : sources) {
-      const double pairs =
-          ranks[static_cast<size_t>(from)] * ranks[static_cast<size_t>(to)] - stays[static_cast<size_t>(from)];
-      const int distance = router_.distance(from, to);
-      if (distance < 0) no_path(from, to);
-      if (!(pairs > 0)) continue;
-      if (distance > 0) entering.emplace_back(from, pairs * share);
-      hops_ += stands_for->second * pairs * (distance + 2);
-      messages_ += stands_for->second * pairs;
-    }
-    in_domains([](double& bytes, double) { bytes = 0; });
-    if (hashing == nullptr) {
-      router_.spread(to, entering, loads);
-    } else {
-      std::map<int, double> flows;
-      for (const auto& [from, bytes] : entering) flows[from] = std::round(bytes / hashing->bytes);
-      std::vector<LinkShare> carried;
-      hash_towards(fabric_, router_, to, flows, hashing->stream, carried);
-      for (const LinkShare& l : carried) loads[static_cast<size_t>(l.link)] += l.share * hashing->bytes;
-    }
-    if (balanced_)
-      for (const auto& [from, bytes] : entering) demand(from, to, bytes);
-    router_.forget();
+};
+
+// Any other fabric, and what odd leaves of a tree send or get: destination by destination, or those together that hang
+// on the same switches.
+bool LinkLoads::spread_exchange(const std::vector<Attached>& attached, double share, Hashing* hashing) {
+  Spread s;
+  s.share = share, s.hashing = hashing;
+  s.ranks.assign(fabric_.vertices.size(), 0);
+  s.stays = s.ranks;
+  s.loads.assign(load_.size(), 0);
+  for (const Attached& a : attached) {
+    s.ranks[static_cast<size_t>(a.leaf)] += a.ranks;
+    s.of_domain[a.domain].push_back(a);
+    s.of_leaf[a.leaf].push_back(a);
   }
-  if (apart) router_.sum_alike(alike, loads);
-  for (size_t l = 0; l < loads.size(); ++l) load_[l] += loads[l];
+  for (const auto& [leaf, here] : s.of_leaf) {
+    s.leaves.push_back(leaf);
+    if (odd(leaf)) s.odd_leaves.push_back(leaf);
+  }
+  std::vector<int> destinations = s.leaves;
+  bool all_alike = false;
+  // Where hashes or a balance of all pairs tell destinations apart each is looked at by itself; so it is where domains
+  // do.
+  const bool apart = hashing != nullptr || balanced_;
+  const auto alone = [](const auto& of) { return of.second.size() == 1; };
+  if (!apart && std::all_of(s.of_domain.begin(), s.of_domain.end(), alone) &&
+      std::all_of(s.of_leaf.begin(), s.of_leaf.end(), alone))
+    if (auto torus = router_.exchange(s.ranks, share)) {
+      s.loads = std::move(torus->loads);
+      destinations = std::move(torus->left);
+      all_alike = torus->all_alike;
+      hops_ += torus->distance + 2 * torus->pairs;
+      messages_ += torus->pairs;
+    }
+  std::map<std::pair<bool, std::vector<int>>, std::vector<int>> twins;  // by oddness and the switches next to them
+  for (const int to : destinations)
+    twins[{!apart && odd(to), apart ? std::vector<int>{to} : router_.neighbours(to)}].push_back(to);
+  for (const auto& [key, same] : twins) {
+    const std::vector<int>& sources = odd(same.front()) ? s.leaves : s.odd_leaves;
+    std::vector<int> outside;  // `same` is in order
+    std::set_difference(sources.begin(), sources.end(), same.begin(), same.end(), std::back_inserter(outside));
+    const bool together = same.size() > 1 && !outside.empty() && spread_to_twins(s, same, outside);
+    if (together && outside.size() == sources.size()) continue;
+    for (const int to : same) spread_to(s, to, together ? same : sources);
+  }
+  for (size_t l = 0; l < s.loads.size(); ++l) load_[l] += s.loads[l];
   dense_ = true;
+  return all_alike;
+}
+
+void LinkLoads::spread_to(Spread& s, int to, const std::vector<int>& sources) {
+  if (sources.empty()) return;
+  s.mates(to, [&](size_t leaf, double pairs) { s.stays[leaf] += pairs; });
+  router_.search_many(sources, to);
+  std::vector<std::pair<int, double>> entering;
+  for (const int from : sources) {
+    const double pairs =
+        s.ranks[static_cast<size_t>(from)] * s.ranks[static_cast<size_t>(to)] - s.stays[static_cast<size_t>(from)];
+    const int distance = router_.distance(from, to);
+    if (distance < 0) no_path(from, to);
+    if (!(pairs > 0)) continue;
+    if (distance > 0) entering.emplace_back(from, pairs * s.share);
+    hops_ += pairs * (distance + 2);
+    messages_ += pairs;
+  }
+  s.mates(to, [&](size_t leaf, double) { s.stays[leaf] = 0; });
+  if (s.hashing == nullptr) {
+    router_.spread(to, entering, s.loads);
+  } else {
+    std::map<int, double> flows;
+    for (const auto& [from, bytes] : entering) flows[from] = std::round(bytes / s.hashing->bytes);
+    std::vector<LinkShare> carried;
+    hash_towards(fabric_, router_, to, flows, s.hashing->stream, carried);
+    for (const LinkShare& l : carried) s.loads[static_cast<size_t>(l.link)] += l.share * s.hashing->bytes;
+  }
+  if (balanced_)
+    for (const auto& [from, bytes] : entering) demand(from, to, bytes);
+  router_.forget();
+}
+
+// From elsewhere all ways to switches that hang on the same others are the same but for the last cable. Not where some
+// send less to one of them: mates of a domain.
+bool LinkLoads::spread_to_twins(Spread& s, const std::vector<int>& same, const std::vector<int>& outside) {
+  bool mates_outside = false;
+  double ranks = 0;
+  for (const int to : same) {
+    s.mates(to, [&](size_t leaf, double) {
+      mates_outside = mates_outside || std::binary_search(outside.begin(), outside.end(), static_cast<int>(leaf));
+    });
+    ranks += s.ranks[static_cast<size_t>(to)];
+  }
+  if (mates_outside) return false;
+  const int first = same.front();
+  router_.search_many(outside, first);
+  std::vector<std::pair<int, double>> entering;
+  for (const int from : outside) {
+    const double pairs = s.ranks[static_cast<size_t>(from)] * ranks;
+    const int distance = router_.distance(from, first);
+    if (distance < 0) no_path(from, first);
+    entering.emplace_back(from, pairs * s.share);
+    hops_ += pairs * (distance + 2);
+    messages_ += pairs;
+  }
+  std::map<int, double> kept, arriving;  // link -> bytes of others; switch -> bytes
+  for (const SwitchArcs::Arc& arc : router_.arcs(first))
+    std::swap(kept[arc.link ^ 1], s.loads[static_cast<size_t>(arc.link ^ 1)]);
+  router_.spread(first, entering, s.loads);
+  for (const SwitchArcs::Arc& arc : router_.arcs(first)) {
+    double& load = s.loads[static_cast<size_t>(arc.link ^ 1)];
+    arriving[arc.to] += load;
+    load = kept[arc.link ^ 1];
+  }
+  for (const int to : same) {
+    std::map<int, double> capacity;
+    for (const SwitchArcs::Arc& arc : router_.arcs(to)) capacity[arc.to] += arc.capacity;
+    for (const SwitchArcs::Arc& arc : router_.arcs(to))
+      s.loads[static_cast<size_t>(arc.link ^ 1)] +=
+          arriving[arc.to] * s.ranks[static_cast<size_t>(to)] / ranks * arc.capacity / capacity[arc.to];
+  }
+  router_.forget();
+  return true;
 }
 
 }  // namespace tw::network

@@ -95,8 +95,7 @@ class MessageEngine final : public Engine {
     Part made;
     made.share = part.share, made.times = part.times;
     std::vector<LoadClass> all;
-    for (const auto& ranks : part.groups) {
-      MessageProgram program = message_program(fabric, part.operation, ranks, 1, named, chunks);
+    for (MessageProgram& program : message_programs(fabric, part.operation, part.groups, 1, named, chunks)) {
       std::vector<int> place;
       all.insert(all.end(), program.classes.begin(), program.classes.end());
       made.begin_s = std::max(made.begin_s, program.begin_s);

@@ -35,16 +35,15 @@ struct Played {
 
 class Programmer {
  public:
-  Programmer(const Fabric& fabric, const Group& group, const ProtocolTuning& tuning, int parallel,
-             const NvlinkCost& nvlink, const std::vector<double>& late_s, int most_rounds)
-      : fabric_(fabric),
+  Programmer(const Group& group, const ProtocolTuning& tuning, int parallel, const NvlinkCost& nvlink, LinkLoads& loads,
+             const std::vector<double>& late_s, int most_rounds)
+      : fabric_(group.fabric),
         group_(group),
         late_s_(late_s),
         tuning_(tuning),
         parallel_(static_cast<size_t>(parallel)),
         nvlink_(nvlink),
-        router_(fabric),
-        loads_(fabric, router_),
+        loads_(loads),
         most_rounds_(most_rounds) {
     program.begin_s = tuning.base.value();
   }
@@ -177,28 +176,13 @@ class Programmer {
   const ProtocolTuning& tuning_;
   size_t parallel_;  // messages of a rank on their way at a time; 0: all
   NvlinkCost nvlink_;
-  Router router_;
-  LinkLoads loads_;
+  LinkLoads& loads_;
   int most_rounds_;
   double together_ = 1;  // rounds that one message of the stage in hand stands for
   std::map<std::array<int, 5>, size_t> classes_;
 };
 
-}  // namespace
-
-MessageProgram message_program(const Fabric& fabric, Operation op, const std::vector<Rank>& ranks, double bytes,
-                               const CollectiveOptions& options, int chunks) {
-  if (ranks.size() < 2) return {};
-  const Group group(fabric, ranks);
-  CollectiveOptions named = options;
-  if (named.algorithm == "auto")
-    named.algorithm = op == Operation::all_to_all || op == Operation::send_recv ? "direct" : "ring";
-  if (named.protocol == Protocol::automatic) named.protocol = Protocol::simple;
-  const Collectives collectives(fabric, named);
-  const FlowPlan plan = collectives.named_algorithm({&group}, op).plan(group, op);
-  const ProtocolTuning& tuning = collectives.tuning(plan.tuning, named.protocol);
-  Programmer p(fabric, group, tuning, collectives.tuning(plan.tuning).parallel, collectives.nvlink_cost(op, group.n()),
-               options.late_s, chunks);
+MessageProgram program_of(const FlowPlan& plan, double bytes, int chunks, Programmer&& p) {
   std::vector<Played> stages;
   for (const Stage& s : plan.stages) stages.push_back(p.stage(s));
   // Rounds are pieces already; what passes several stages, or is passed on, is cut up.
@@ -211,6 +195,46 @@ MessageProgram message_program(const Fabric& fabric, Operation op, const std::ve
     for (const Played& s : stages) sent.back().push_back(s.last);
   }
   return std::move(p.program);
+}
+
+}  // namespace
+
+std::vector<MessageProgram> message_programs(const Fabric& fabric, Operation op,
+                                             const std::vector<std::vector<Rank>>& ranks, double bytes,
+                                             const CollectiveOptions& options, int chunks) {
+  if (ranks.front().size() < 2) return std::vector<MessageProgram>(ranks.size());
+  std::vector<Group> groups;
+  groups.reserve(ranks.size());
+  for (const std::vector<Rank>& own : ranks) groups.emplace_back(fabric, own);
+  CollectiveOptions named = options;
+  if (named.algorithm == "auto")
+    named.algorithm = op == Operation::all_to_all || op == Operation::send_recv ? "direct" : "ring";
+  if (named.protocol == Protocol::automatic) named.protocol = Protocol::simple;
+  Collectives collectives(fabric, named);
+  std::vector<FlowPlan> plans;
+  for (const Group& group : groups) plans.push_back(collectives.named_algorithm({&group}, op).plan(group, op));
+  // Adaptive routing sees all that is sent together, as where it is one load.
+  LinkLoads loads(fabric, collectives.router(), false, named.seed);
+  SplitTable splits;
+  if (fabric.routing == RoutingPolicy::adaptive && collectives.router().tree() == nullptr) {
+    for (size_t i = 0; i < groups.size(); ++i)
+      loads.add(groups[i], plans[i], collectives.nvlink_cost(op, groups[i].n()));
+    loads.take(&splits);
+    loads.split_by(splits);
+  }
+  std::vector<MessageProgram> programs;
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const ProtocolTuning& tuning = collectives.tuning(plans[i].tuning, named.protocol);
+    programs.push_back(program_of(plans[i], bytes, chunks,
+                                  {groups[i], tuning, collectives.tuning(plans[i].tuning).parallel,
+                                   collectives.nvlink_cost(op, groups[i].n()), loads, options.late_s, chunks}));
+  }
+  return programs;
+}
+
+MessageProgram message_program(const Fabric& fabric, Operation op, const std::vector<Rank>& ranks, double bytes,
+                               const CollectiveOptions& options, int chunks) {
+  return std::move(message_programs(fabric, op, {ranks}, bytes, options, chunks).front());
 }
 
 double run_program(Engine& engine, const MessageProgram& program) {

@@ -28,6 +28,10 @@ struct MessageProgram {
 // algorithm does not exist for the operation.
 MessageProgram message_program(const Fabric& fabric, Operation operation, const std::vector<Rank>& ranks, double bytes,
                                const CollectiveOptions& options = {}, int chunks = 64);
+// Of groups of one size that do it at the same time: adaptive routing splits what all of them send.
+std::vector<MessageProgram> message_programs(const Fabric& fabric, Operation operation,
+                                             const std::vector<std::vector<Rank>>& groups, double bytes,
+                                             const CollectiveOptions& options = {}, int chunks = 64);
 
 // Time of the last arrival. Throws SimulationError naming messages that never could start (a dead-lock) or finish.
 double run_program(Engine& engine, const MessageProgram& program);

@@ -63,6 +63,7 @@ json json_of(const CollectiveCost& c, int level) {
                  {"level", level}};
   if (c.late_s > 0) answer["late_s"] = c.late_s;
   if (!c.considered.empty()) answer["considered"] = choices_json(c);
+  if (!c.remark.empty()) answer["warnings"] = {c.remark};
   return answer;
 }
 

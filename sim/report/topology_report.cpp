@@ -77,6 +77,7 @@ std::string topology_table(const Cluster& cluster, const Fabric& f) {
   }
   for (size_t i = 0; i < s.failed.size() && i < 8; ++i) out += fmt::format("  failed       {}\n", s.failed[i]);
   if (s.failed.size() > 8) out += fmt::format("  failed       and {} more\n", s.failed.size() - 8);
+  for (const std::string& warning : s.warnings) out += wrapped(warning, "  warning      ", "               ");
   return out;
 }
 
@@ -102,19 +103,20 @@ std::string topology_json(const Cluster& cluster, const Fabric& f) {
                       {"line_Bps", k.least_Bps},
                       {"most_line_Bps", k.most_Bps},
                       {"payload_Bps", k.least_Bps * (k.kind == "NVLink" ? 1 : f.type.link_efficiency)}});
-  const json all = {{"cluster", cluster.name},
-                    {"kind", s.kind},
-                    {"nodes", s.nodes},
-                    {"gpus", s.gpus},
-                    {"nics", f.nics},
-                    {"nvlink_domains", s.nvlink_domains},
-                    {"nvlink_Bps", f.nvlink_Bps},
-                    {"switches", switches},
-                    {"cables", cables},
-                    {"bisection_Bps", s.bisection_Bps},
-                    {"bisection_share", s.bisection_share},
-                    {"diameter", s.diameter},
-                    {"failed", s.failed}};
+  json all = {{"cluster", cluster.name},
+              {"kind", s.kind},
+              {"nodes", s.nodes},
+              {"gpus", s.gpus},
+              {"nics", f.nics},
+              {"nvlink_domains", s.nvlink_domains},
+              {"nvlink_Bps", f.nvlink_Bps},
+              {"switches", switches},
+              {"cables", cables},
+              {"bisection_Bps", s.bisection_Bps},
+              {"bisection_share", s.bisection_share},
+              {"diameter", s.diameter},
+              {"failed", s.failed}};
+  if (!s.warnings.empty()) all["warnings"] = s.warnings;
   return all.dump(2) + "\n";
 }
 

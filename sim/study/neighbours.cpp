@@ -69,7 +69,7 @@ void check_neighbours(const Neighbours& neighbours, const Cluster& cluster, cons
 }
 
 std::vector<network::LoadClass> neighbour_loads(const Neighbours& neighbours, const Fabric& fabric,
-                                                const CollectiveLibrary& library) {
+                                                const CollectiveLibrary& library, std::vector<std::string>* remarks) {
   std::vector<network::LoadClass> loads;
   network::CollectiveOptions options;
   options.library = &library;
@@ -79,10 +79,15 @@ std::vector<network::LoadClass> neighbour_loads(const Neighbours& neighbours, co
         collectives.cost(job.operation, network::ranks_of(fabric, place_named(fabric, job.nodes)), job.size.value());
     cost.load.name = job.name;
     loads.push_back(std::move(cost.load));
+    if (remarks != nullptr && !cost.remark.empty())
+      remarks->push_back(fmt::format("\"{}\": {}", job.name, cost.remark));
   }
-  for (const BackgroundTraffic& t : neighbours.traffic)
+  for (const BackgroundTraffic& t : neighbours.traffic) {
+    std::string remark;
     loads.push_back(network::traffic_load(collectives.router(), fabric, t.name, place_named(fabric, t.from),
-                                          place_named(fabric, t.to)));
+                                          place_named(fabric, t.to), &remark));
+    if (remarks != nullptr && !remark.empty()) remarks->push_back(std::move(remark));
+  }
   return loads;
 }
 

@@ -42,9 +42,11 @@ struct Neighbours {
 void check_neighbours(const Neighbours& neighbours, const Cluster& cluster, const CollectiveLibrary& library,
                       const NodePlacement& placement, int own_nodes, const ReadContext& root);
 
-// Their loads on the fabric, for build_step_network(), in order: jobs, then traffic.
+// Their loads on the fabric, for build_step_network(), in order: jobs, then traffic. `remarks`, when given, gets where
+// adaptive routing is not taken to its end.
 std::vector<network::LoadClass> neighbour_loads(const Neighbours& neighbours, const Fabric& fabric,
-                                                const CollectiveLibrary& library);
+                                                const CollectiveLibrary& library,
+                                                std::vector<std::string>* remarks = nullptr);
 
 // Engine input of the same; caps the links of traffic at its offered rate. Call once on the network that was built with
 // neighbour_loads().

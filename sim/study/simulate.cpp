@@ -8,6 +8,7 @@
 
 #include "facility/facility.hpp"
 #include "network/busy_engine.hpp"
+#include "network/collective.hpp"
 #include "network/metered_engine.hpp"
 #include "network/process.hpp"
 #include "power/energy_window.hpp"
@@ -266,9 +267,12 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   const std::vector<int> placed = place(fabric, s.placement, s.plan.nodes + s.plan.evaluation_nodes);
   if (s.run.reliability) in.switches = static_cast<double>(switches_reached(fabric, {placed, {}}).size());
   const Neighbours others{s.jobs, s.traffic};
-  StepNetwork network = build_step_network(
-      in.step, fabric, {placed.begin(), placed.begin() + s.plan.nodes}, replicas,
-      neighbour_loads(others, fabric, library_of(s.software, s.cluster.node.accelerator)), options.level == 3);
+  std::vector<network::LoadClass> loads =
+      neighbour_loads(others, fabric, library_of(s.software, s.cluster.node.accelerator), &r.warnings);
+  // Others and single messages name all of their links.
+  const auto collectives = step_collectives(in.step, fabric, loads.empty() && options.level != 3);
+  StepNetwork network = build_step_network(in.step, collectives, {placed.begin(), placed.begin() + s.plan.nodes},
+                                           replicas, std::move(loads), options.level == 3);
   const std::vector<network::Neighbour> neighbours = neighbours_of(others, network);
   // With neighbours on its links, and so always something to share, a job runs on SimGrid.
   const auto links = options.level == 3   ? message_engine(network, in.step, fabric)
@@ -314,6 +318,7 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   warn_about(r, loaded, power);
   for (std::string& warning : run_warnings(s, r, run)) r.warnings.push_back(std::move(warning));
   for (std::string& warning : shape_warnings(in.step)) r.warnings.push_back(std::move(warning));
+  r.warnings.insert(r.warnings.end(), collectives->remarks().begin(), collectives->remarks().end());
   fill_reference(r, s.reference);
   return r;
 }

@@ -49,6 +49,24 @@ int diameter_of(const Fabric& f) {
   return f.node_count > 1 && !ends.empty() ? longest + 2 : 0;
 }
 
+// Where an exchange of all is too large for what adaptive routing does at its best.
+std::string left_unbalanced(const Fabric& f) {
+  Router router(f);
+  if (f.routing != RoutingPolicy::adaptive || router.tree() != nullptr || router.same_everywhere()) return "";
+  std::map<int, std::set<int>> leaves;  // by plane
+  for (int n = 0; n < f.node_count; ++n)
+    for (int k = 0; k < f.nics; ++k)
+      if (f.nic_alive(n, k)) leaves[router.plane(f.nic_switch(n, k))].insert(f.nic_switch(n, k));
+  size_t most = 0;
+  for (const auto& [plane, here] : leaves) most = std::max(most, here.size());
+  if (most * most <= kMostBalanced) return "";
+  return fmt::format(
+      "paths are uneven: an exchange among all nodes is left at what each switch sees of its next cables, as {} pairs "
+      "of "
+      "switches are more than the {} that are balanced",
+      most * most, kMostBalanced);
+}
+
 struct End {
   int node = 0, nic = 0;
 };
@@ -185,6 +203,7 @@ TopologySummary topology_summary(const Fabric& f) {
     s.bisection_share = could > 0 ? s.bisection_Bps / could : 0;
   }
   s.diameter = diameter_of(f);
+  if (std::string left = left_unbalanced(f); !left.empty()) s.warnings.push_back(std::move(left));
   return s;
 }
 

@@ -40,6 +40,7 @@ struct TopologySummary {
   double bisection_share = 0;
   int diameter = 0;  // cables on the longest shortest path between two nodes
   std::vector<std::string> failed;
+  std::vector<std::string> warnings;
 };
 TopologySummary topology_summary(const Fabric& fabric);
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <numeric>
 #include <utility>
 
 #include "core/error.hpp"
@@ -29,7 +28,7 @@ Router::Router(const Fabric& fabric, uint64_t seed) : policy(fabric.routing), fa
   }
   arcs_.first.back() = static_cast<int>(arcs_.arcs.size());
   tree_ = TreeLevels::of(fabric, arcs_);
-  shifts_ = TorusShifts::of(fabric, arcs_);
+  torus_ = TorusShifts::of(fabric, arcs_);
 }
 
 const Router::Search& Router::search_from(int to) {
@@ -111,7 +110,7 @@ const Router::Search& Router::search(int to, int from) {
 }
 
 void Router::search_many(const std::vector<int>& from, int to) {
-  if (tree() != nullptr) return;
+  if (tree() != nullptr || on_torus(to)) return;
   Search& s = searches_[to];
   if (!s.all.empty()) return;
   // A search from all ends at once finds the nearest of them; in a tree most are as near.
@@ -139,6 +138,11 @@ void Router::each_next(int at, int to, const F& take) {
     }
     return;
   }
+  if (on_torus(to)) {
+    for (int a = arcs_.first[v]; at != to && a < arcs_.first[v + 1]; ++a)
+      if (torus_->nearer(static_cast<size_t>(a), at, to)) take(arcs_.arcs[static_cast<size_t>(a)]);
+    return;
+  }
   const Search& s = search(to, at);
   const int d = s.at(at);
   for (int a = arcs_.first[v]; a < arcs_.first[v + 1]; ++a) {
@@ -149,10 +153,19 @@ void Router::each_next(int at, int to, const F& take) {
 }
 
 int Router::distance(int from, int to) {
+  if (on_torus(to)) return fabric_.vertices[static_cast<size_t>(from)].failed ? -1 : torus_->distance(from, to);
   if (!tree_ || tree_->tier(from) != 1 || tree_->tier(to) != 1) return search(to, from).at(from);
   const int level = tree_->meeting_level(from, to);
   if (level > 0 && !tree_->even(from, to)) return search(to, from).at(from);
   return level == 0 ? -1 : 2 * (level - 1);
+}
+
+std::vector<int> Router::neighbours(int sw) const {
+  std::vector<int> next;
+  for (const Arc& arc : arcs(sw)) next.push_back(arc.to);
+  std::sort(next.begin(), next.end());
+  next.erase(std::unique(next.begin(), next.end()), next.end());
+  return next;
 }
 
 int Router::plane(int sw) {
@@ -245,13 +258,6 @@ void Router::spread(int to, const std::vector<std::pair<int, double>>& entering,
       arriving_[static_cast<size_t>(arc.to)] += part;
     }
   }
-}
-
-std::vector<int> Router::alike(const std::vector<double>& weight) const {
-  if (shifts_) return shifts_->alike(weight);
-  std::vector<int> itself(weight.size());
-  std::iota(itself.begin(), itself.end(), 0);
-  return itself;
 }
 
 int Router::hops(int node_a, int nic_a, int node_b, int nic_b) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -19,6 +20,9 @@ struct LinkShare {
   double share = 1;  // of the flow's bytes
 };
 
+// Beyond this number of pairs of switches adaptive routing is left at what each switch sees of its next cables.
+constexpr size_t kMostBalanced = 1'000'000;
+
 class Router {
  public:
   explicit Router(const Fabric& fabric, uint64_t seed = 1);
@@ -30,8 +34,15 @@ class Router {
   void search_many(const std::vector<int>& from, int to);
   // One search from `to` for all switches.
   void search_whole(int to) {
-    if (tree() == nullptr) search_from(to);
+    if (tree() == nullptr && !on_torus(to)) search_from(to);
   }
+
+  // Live links to other switches; the switches at their other ends, in order.
+  std::span<const SwitchArcs::Arc> arcs(int sw) const {
+    const auto first = static_cast<size_t>(arcs_.first[static_cast<size_t>(sw)]);
+    return {arcs_.arcs.data() + first, static_cast<size_t>(arcs_.first[static_cast<size_t>(sw) + 1]) - first};
+  }
+  std::vector<int> neighbours(int sw) const;
 
   // Number of the plane of a live switch: switches that live cables join, however far.
   int plane(int sw);
@@ -59,12 +70,14 @@ class Router {
   // The same of a tree with faults: for pairs of leaves that TreeLevels::even() knows.
   const TreeLevels* levels() const { return tree_ ? &*tree_ : nullptr; }
 
-  // For each switch the first of those whose surroundings are the same, with `weight` on the switches: itself, but in a
-  // whole torus. sum_alike() makes of the loads of flows to these first ones those of flows to all.
-  std::vector<int> alike(const std::vector<double>& weight) const;
-  void sum_alike(const std::vector<int>& alike, std::vector<double>& loads) const {
-    if (shifts_) shifts_->sum(arcs_, alike, loads);
+  // What spread() makes of an exchange of all with all where most switches are alike: on a torus.
+  std::optional<TorusShifts::Exchange> exchange(const std::vector<double>& weight, double share) const {
+    if (!torus_) return std::nullopt;
+    return torus_->exchange(arcs_, weight, share, static_cast<size_t>(fabric_.link_count()));
   }
+
+  // Whole, and the same seen from every switch?
+  bool same_everywhere() const { return torus_ && torus_->whole(); }
 
   // Drops remembered distances, which grow with the pairs asked for.
   void forget() { searches_.clear(); }
@@ -90,6 +103,8 @@ class Router {
   // Distances to `to`, right for `from` and all switches on shortest paths between the two.
   const Search& search(int to, int from);
   const Search& search_from(int to);
+  // Are distances to it those of a whole torus?
+  bool on_torus(int to) const { return torus_ && torus_->reached(to); }
   // Of several the nearest to `to`.
   void search_between(const std::vector<int>& from, int to, std::unordered_map<int, int>& distance);
   // Calls `take` with each arc on a shortest path from `at` to `to`.
@@ -102,7 +117,7 @@ class Router {
   uint64_t seed_;
   SwitchArcs arcs_;
   std::optional<TreeLevels> tree_;
-  std::optional<TorusShifts> shifts_;
+  std::optional<TorusShifts> torus_;
   std::map<int, Search> searches_;
   std::vector<int> ahead_, behind_;  // of search_between(): by vertex, all -1 between calls
   std::vector<int> planes_;          // of plane(): by vertex, once asked for

@@ -115,7 +115,7 @@ TEST_CASE(
   for (size_t row = 0; row < table.rows(); ++row) {
     Architecture n = shipped_network("deepseek-v3");
     if (table.value(row, "heads") < 64) continue;  // the host's
-    n.heads = static_cast<int64_t>(table.value(row, "heads"));
+    n.heads = static_cast<int>(table.value(row, "heads"));
     Training t;
     t.sequence = static_cast<int64_t>(table.value(row, "tokens"));
     const bool backward = table.text(row, "way") == "backward";

@@ -250,12 +250,4 @@ std::map<std::string, std::optional<std::vector<SwitchShare>>> shares_by_rule(co
   return all;
 }
 
-std::map<std::string, std::optional<double>> network_power_by_rule(const Fabric& fabric,
-                                                                   const std::vector<NetworkJob>& jobs) {
-  std::map<std::string, std::optional<double>> all;
-  for (const auto& [rule, shares] : shares_by_rule(fabric, jobs))
-    all[rule] = shares ? std::optional(network_power_w(fabric, *shares)) : std::nullopt;
-  return all;
-}
-
 }  // namespace tw

@@ -63,8 +63,4 @@ double network_power_w(const Fabric& fabric, const std::vector<SwitchShare>& sha
 // Watts charged to the first of the jobs; the others are its neighbours.
 std::optional<double> network_power_w(NetworkRule rule, const Fabric& fabric, const std::vector<NetworkJob>& jobs);
 
-// The same by all rules, by name.
-std::map<std::string, std::optional<double>> network_power_by_rule(const Fabric& fabric,
-                                                                   const std::vector<NetworkJob>& jobs);
-
 }  // namespace tw

@@ -93,6 +93,45 @@ TEST_CASE("outputs keep links and devices, and say when nothing can be written")
   CHECK(holds(folder.err, "it is a folder"));
 }
 
+// Limits of the shell that starts the program.
+TEST_CASE("few descriptors and short files are no bugs of ours, and leave no halves") {
+  const Folder f;
+  const auto limited = [&](const std::string& limit, const std::string& words) {
+    const std::string line = "cd " + source_folder() + "; exec > /dev/null 2> " + (f / "err") + "; ulimit " + limit +
+                             "; exec " + program_folder() + "/trainwatt " + words;
+    const int status = std::system(("/bin/sh -c '" + line + "'").c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  };
+  CHECK(limited("-n 5", "run " + k8) == 4);
+  CHECK(holds(tw::read_file(f / "err"), "Too many open files"));
+  CHECK(limited("-f 20", "run " + k8 + " -o " + (f / "out")) == 2);
+  CHECK(holds(tw::read_file(f / "err"), "cannot be written (File too large)"));
+  for (const auto& entry : fs::directory_iterator(f / "out")) {
+    CAPTURE(entry.path().string());
+    CHECK(entry.path().filename().string().find(".part") == std::string::npos);
+    CHECK(fs::file_size(entry.path()) > 0);
+  }
+}
+
+TEST_CASE("two runs write one file of telemetry: each as a whole, the last one stays") {
+  const Folder f;
+  const std::string one = "cd " + source_folder() + "; " + program_folder() + "/trainwatt run " + k1 +
+                          " -q --telemetry-interval 60 --telemetry " + (f / "power.csv") +
+                          " > /dev/null && echo done >> " + (f / "ends");
+  REQUIRE(std::system(("(" + one + ") & (" + one + ") & (" + one + ") & wait").c_str()) == 0);
+  CHECK(tw::read_file(f / "ends") == "done\ndone\ndone\n");
+  REQUIRE(run({"run", k1, "-q", "--telemetry-interval", "60", "--telemetry", f / "alone.csv"}).code == 0);
+  CHECK(tw::read_file(f / "power.csv") == tw::read_file(f / "alone.csv"));
+  CHECK(f.files() == 3);
+}
+
+TEST_CASE("a transferred profile holds numbers alone") {
+  const Run r = run({"calibrate", "--transfer", "models/accelerators/h100-sxm.json", "--datasheet",
+                     "models/accelerators/a100-sxm-80gb.json", "-o", "-"});
+  REQUIRE(r.code == 0);
+  for (const char* word : {"inf ", "nan ", "-"}) CHECK(r.out.find(std::string("\": \"") + word) == std::string::npos);
+}
+
 TEST_CASE("damaged results are bad input") {
   const Folder f;
   const auto deep = f.put("deep.json", "[{\"scenario\":\"a\",\"x\":" + std::string(1000000, '[') + "}]");
@@ -223,6 +262,14 @@ TEST_CASE("a result on one line is no table of power") {
       run({"run", k1, "--set", "/cluster/fabric/uplink_bandwidth=200 Gbit/s", "--json", f / "slow.json", "-q"}).code ==
       0);
   CHECK(holds(run({"compare", f / "r.json", f / "slow.json"}).out, "stays as it was: "));
+}
+
+TEST_CASE("a difference that seeds alone make is told as such") {
+  const Folder f;
+  for (const char* seed : {"1", "11"})
+    REQUIRE(run({"run", k8, "--runs", "6", "--seed", seed, "--json", f / (seed + std::string(".json")), "-q"}).code ==
+            0);
+  CHECK(holds(run({"compare", f / "1.json", f / "11.json"}).out, "that the seeds of these runs leave open"));
 }
 
 TEST_CASE("plan: how many nodes a hall carries, with and without nameplate and derating") {

@@ -115,6 +115,19 @@ TEST_CASE("answers move the right way with their inputs") {
   }
 }
 
+TEST_CASE("a new accelerator is one file of its data sheet: its kernels and watts are transferred") {
+  const Folder f;
+  const std::string board = f.put("toy.json", R"({"name": "Toy", "memory": "192 GiB", "board_limit": "800 W",
+    "peak_bf16": "1979 TFLOP/s", "peak_fp8": "3958 TFLOP/s", "peak_fp32": "989 TFLOP/s", "memory_bandwidth": "6.7 TB/s",
+    "transfer_from": ")" + source_folder() + R"(/models/accelerators/h100-sxm.json", "source": "made up"})");
+  const json toy = result_of({"--set", "/cluster/node/accelerator=" + board}), h100 = result_of({});
+  // Twice the H100's peaks and bandwidth.
+  CHECK(at(toy, "/step/breakdown_s/compute") < 0.7 * at(h100, "/step/breakdown_s/compute"));
+  CHECK(at(toy, "/step/breakdown_s/compute") >= 0.5 * at(h100, "/step/breakdown_s/compute"));
+  CHECK(at(toy, "/power/node_dc_w/mean") > 0);
+  CHECK(holds(toy["warnings"].dump(), "efficiencies are transferred from"));
+}
+
 TEST_CASE("run -o leaves results, tables and figures, each whole") {
   const Folder folder;
   const Run r = run({"run", k8, k64, "-o", folder / "out"});

@@ -31,6 +31,7 @@ TEST_CASE("usage errors are one line with the nearest name, exit code 2") {
   refused({"rum", k8}, "unknown subcommand \"rum\"; did you mean \"run\"?");
   refused({"validat"}, "did you mean \"validate\"?");
   refused({"run", k8, "--sett", "/plan/tp=8"}, "unknown option --sett; did you mean \"--set\"?");
+  refused({"run", "--hlep"}, "unknown option --hlep; did you mean \"--help\"?");
   refused({"run"}, "scenario");
   refused({"run", k8, "--seed", "-1"}, "\"-1\" is not a whole number");
   refused({"run", k8, "--seed", "1.5"}, "\"1.5\" is not a whole number");

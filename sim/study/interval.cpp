@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "core/codec.hpp"
@@ -43,10 +44,10 @@ using RowsBySuite = std::map<std::string, std::vector<double>>;
 
 // Rows whose class begins with `path`, by suite.
 RowsBySuite rows_like(const ResidualTable& table, const std::string& path, const std::string& family,
-                      const std::string& without) {
+                      const std::string& without, bool in_view = false) {
   RowsBySuite rows;
   for (const Residuals& r : table.residuals) {
-    if (r.family != family || r.suite == without) continue;
+    if (r.family != family || r.suite == without || (r.in_view && !in_view)) continue;
     const bool like = path == kAll || r.path == path || r.path.rfind(path + "/", 0) == 0;
     if (like) rows[r.suite].insert(rows[r.suite].end(), r.log_ratios.begin(), r.log_ratios.end());
   }
@@ -125,9 +126,10 @@ Interval product(const Interval& time, double time_s, const Interval& power, dou
           time.path == power.path ? time.path : time.path + ", " + power.path, std::min(time.rows, power.rows)};
 }
 
+// Nothing was fitted on it, and it has an error.
 bool counts(const RowOutcome& r) {
-  return r.row.kind == RowKind::predicted && r.row.counted && r.predicted && *r.predicted > 0 && r.row.measured > 0 &&
-         !error_family(r.row.unit).empty();
+  return (r.row.kind == RowKind::predicted || r.row.kind == RowKind::in_view) && r.row.counted && r.predicted &&
+         *r.predicted > 0 && r.row.measured > 0 && !error_family(r.row.unit).empty();
 }
 
 }  // namespace
@@ -168,16 +170,20 @@ RunClass placed(RunClass run, const std::string& software, const std::string& cl
 
 std::optional<Interval> interval_of(const ResidualTable& table, const RunClass& run, const std::string& family,
                                     double predicted, const std::string& without) {
-  // Other kinds of work say something about hosts, boards and fabrics: a wide interval, and a run that says so.
-  auto paths = run.paths();
-  paths.push_back(kAll);
   const RowSpread all = spread_of(rows_like(table, kAll, family, without));
   if (all.suites < 2) return std::nullopt;
-  for (const std::string& path : paths) {
-    const RowsBySuite rows = rows_like(table, path, family, without);
-    const bool one = rows.size() == 1 && says_work(path);  // of the same work, at least
-    if ((rows.size() > 1 || one) && count(rows) >= kFewest) return next_row(spread_of(rows), all, predicted, path);
-  }
+  const auto from = [&](const std::string& path, bool in_view) -> std::optional<Interval> {
+    const RowsBySuite rows = rows_like(table, path, family, without, in_view);
+    if (rows.empty() || count(rows) < kFewest || (rows.size() == 1 && !says_work(path))) return std::nullopt;
+    return next_row(spread_of(rows), all, predicted, path);
+  };
+  auto paths = run.paths();
+  for (const bool in_view : {false, true})
+    for (const std::string& path : paths)
+      if (auto interval = says_work(path) ? from(path, in_view) : std::nullopt) return interval;
+  // Other kinds of work say something about hosts, boards and fabrics: a wide interval, and a run that says so.
+  for (const std::string& path : {paths.back(), std::string(kAll)})
+    if (auto interval = from(path, false)) return interval;
   return std::nullopt;
 }
 
@@ -233,17 +239,19 @@ ResidualTable residuals_of(const std::vector<SuiteOutcome>& suites) {
   table.releases.assign(releases.begin(), releases.end());
   table.fabrics.assign(fabrics.begin(), fabrics.end());
   for (const SuiteOutcome& suite : suites) {
-    std::map<std::pair<std::string, std::string>, std::vector<double>> groups;
+    std::map<std::tuple<std::string, std::string, bool>, std::vector<double>> groups;
     for (const RowOutcome& r : suite.rows) {
       if (!counts(r) ||
           first.emplace(std::pair{r.row.quantity, r.row.measured}, suite.name).first->second != suite.name)
         continue;
       const std::string path = placed(r.run_class, r.software, r.cluster, table).paths().front();
-      groups[{error_family(r.row.unit), path}].push_back(std::log(r.row.measured / *r.predicted));
+      groups[{error_family(r.row.unit), path, r.row.kind == RowKind::in_view}].push_back(
+          std::log(r.row.measured / *r.predicted));
     }
     for (auto& [key, ratios] : groups) {
       std::sort(ratios.begin(), ratios.end());
-      table.residuals.push_back({suite.name, key.first, key.second, std::move(ratios)});
+      const auto& [family, path, in_view] = key;
+      table.residuals.push_back({suite.name, family, path, std::move(ratios), in_view});
     }
   }
   return table;
@@ -256,7 +264,7 @@ std::vector<Coverage> coverage_of(const std::vector<SuiteOutcome>& suites, const
     c.suite = suite.name;
     std::vector<double> widths;
     for (const RowOutcome& r : suite.rows) {
-      if (!counts(r)) continue;
+      if (!counts(r) || r.row.kind != RowKind::predicted) continue;
       const RunClass run = placed(r.run_class, r.software, r.cluster, table);
       const auto interval = interval_of(table, run, error_family(r.row.unit), *r.predicted, suite.name);
       if (!interval) {
@@ -290,8 +298,9 @@ std::string residual_table_text(const ResidualTable& table) {
   for (const Residuals& r : table.residuals) {
     std::string ratios;
     for (const double v : r.log_ratios) ratios += fmt::format("{}{:.3f}", ratios.empty() ? "" : ", ", v);
-    out += fmt::format("{}\n    {{\"suite\": {}, \"family\": {}, \"class\": {}, \"log_ratios\": [{}]}}", separator,
-                       detail::json_text(r.suite), detail::json_text(r.family), detail::json_text(r.path), ratios);
+    out += fmt::format("{}\n    {{\"suite\": {}, \"family\": {}, \"class\": {}, {}\"log_ratios\": [{}]}}", separator,
+                       detail::json_text(r.suite), detail::json_text(r.family), detail::json_text(r.path),
+                       r.in_view ? "\"in_view\": true, " : "", ratios);
     separator = ",";
   }
   return out + "\n  ]\n}\n";
@@ -302,6 +311,8 @@ void Residuals::describe(Description<Residuals>& d) {
   d.required("suite", &Residuals::suite, "suite of the rows");
   d.required("family", &Residuals::family, "time, power, energy or memory");
   d.required("class", &Residuals::path, "chip / work / release / bound / fabric");
+  d.optional("in_view", &Residuals::in_view,
+             "rows that were seen while a form was chosen: they count where too few were predicted");
   d.required("log_ratios", &Residuals::log_ratios, "logarithms of measured over predicted, sorted", between(-100, 100));
 }
 

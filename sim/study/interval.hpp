@@ -30,10 +30,11 @@ struct RunClass {
 struct Residuals {
   std::string suite, family, path;  // family: time, power, energy, memory; path: finest
   std::vector<double> log_ratios;
+  bool in_view = false;  // rows that were seen while a form was chosen; else predicted ones
   static void describe(Description<Residuals>& d);
 };
 
-// models/accuracy/residuals.json: made by `trainwatt validate --residuals`, from predicted rows only.
+// models/accuracy/residuals.json: made by `trainwatt validate --residuals`, from rows that nothing was fitted on.
 struct ResidualTable {
   std::vector<std::string> releases;  // software profiles that have a fitted row
   std::vector<std::string> fabrics;   // clusters that a predicted or fitted row ran on
@@ -56,10 +57,11 @@ std::string error_family(const std::string& unit);
 RunClass run_class(const Scenario& scenario, const Result& result);
 RunClass placed(RunClass run, const std::string& software, const std::string& cluster, const ResidualTable& table);
 
-// Around `predicted`: where one more row of one more suite lies, given the rows of the finest class that has enough of
-// them in two suites and more (random effects of suites: Higgins, Thompson and Spiegelhalter 2009, J. R. Stat. Soc. A
-// 172, 137; unweighted means of suites: Thomas and Hultquist 1978, Ann. Stat. 6, 582). Absent where hardly any row of
-// the family was measured; `without` leaves a suite out.
+// Around `predicted`: where one more row of one more suite lies, given the predicted rows of the finest class of the
+// same work that has enough of them, else those with the rows that were in view, else predicted rows of other work
+// (random effects of suites: Higgins, Thompson and Spiegelhalter 2009, J. R. Stat. Soc. A 172, 137; unweighted means of
+// suites: Thomas and Hultquist 1978, Ann. Stat. 6, 582). Absent where hardly any row of the family was measured;
+// `without` leaves a suite out.
 std::optional<Interval> interval_of(const ResidualTable& table, const RunClass& run, const std::string& family,
                                     double predicted, const std::string& without = "");
 

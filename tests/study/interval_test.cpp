@@ -121,6 +121,23 @@ TEST_CASE("a class of one suite takes from all work how suites differ, by hand")
   CHECK(i->low == Approx(std::exp(-0.1 - half)));
 }
 
+TEST_CASE("rows that were in view count where too few of the same work were predicted") {
+  ResidualTable t = toy();
+  RunClass run = dense("measured", "compute");
+  run.work = "experts";
+  const RunClass experts = placed(run, "nemo-25.04", "eos-h100", t);
+  const std::string path = "measured/experts/fitted/host/seen";
+  t.residuals.push_back({"a", "time", path, std::vector<double>(7, -0.1)});
+  CHECK(interval_of(t, experts, "time", 100)->path == "all");  // seven are too few
+  t.residuals.push_back({"a", "time", path, {-0.2, 0.1}, true});
+  const auto i = interval_of(t, experts, "time", 100);
+  CHECK(i->path == "measured/experts/fitted");
+  CHECK(i->rows == 9);
+  // Dense work has predicted rows enough and does without.
+  t.residuals.push_back({"a", "time", "measured/dense/fitted/compute/seen", {1.0}, true});
+  CHECK(interval_of(t, placed(dense("measured", "compute"), "nemo-25.04", "eos-h100", t), "time", 100)->rows == 21);
+}
+
 TEST_CASE("no row like this: the interval of all work, or none, and a warning that says which") {
   ResidualTable t = toy();
   RunClass experts = dense("measured", "compute");

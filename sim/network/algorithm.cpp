@@ -89,9 +89,12 @@ size_t Group::largest() const {
 
 double Group::domain_Bps() const {
   double sum = 0;
-  for (const int r : gates.front())
+  for (const int r : gates.front()) {
+    double own = 0;
     for (const int k : adapters(r))
-      sum += fabric.link_capacity_Bps(fabric.nic_link_out(ranks[static_cast<size_t>(r)].node, k));
+      own += fabric.link_capacity_Bps(fabric.nic_link_out(ranks[static_cast<size_t>(r)].node, k));
+    sum += fabric.host_Bps > 0 ? std::min(own, fabric.host_Bps) : own;
+  }
   return sum;
 }
 

@@ -49,7 +49,7 @@ class Group {
   std::vector<int> chain(int domain, int first) const;  // members of a domain, beginning with `first`
   int even_size() const;                                // members of every domain, when all have as many; else 0
   size_t largest() const;                               // members of the largest domain
-  double domain_Bps() const;                            // of the adapters that the first domain sends through
+  double domain_Bps() const;  // that the first domain gets out: its adapters, or what PCIe feeds them
 
  private:
   std::vector<int> domain_of_, adapter_, adapter_begin_;

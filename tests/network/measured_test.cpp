@@ -217,6 +217,35 @@ TEST_CASE("large buffers take trees on two nodes and rings on three, as NCCL doe
   CHECK(refused);
 }
 
+TEST_CASE("adapters beyond what PCIe feeds change no choice: a faster one slows no collective") {
+  // NCCL's graphs have channels for what gets out of a node, not for what its adapters could send: 8 x 53 GB/s here.
+  // With a channel more it takes LL128 where Simple is faster.
+  Cluster c = shipped("eos-h100");
+  c.node.nic_bandwidth = bytes_per_second(53e9);
+  const Fabric fed = build_fabric(c);
+  c.node.nic_bandwidth = bytes_per_second(100e9);
+  const Fabric faster = build_fabric(c);
+  CollectiveOptions o;
+  o.nvls = true;
+  o.bound = false;
+  const std::vector<double> sizes = doubling_sizes(65536, 8e9);
+  for (const Operation op : {Operation::all_reduce, Operation::all_gather, Operation::reduce_scatter})
+    for (const int stride : {1, 2, 8})  // all of 4 nodes, or the ranks of one stage among others
+      for (const size_t ranks : {16U, 64U}) {
+        std::vector<Rank> group;
+        for (size_t r = 0; r < ranks * static_cast<size_t>(stride); r += static_cast<size_t>(stride))
+          group.push_back({static_cast<int>(r / 8), static_cast<int>(r % 8)});
+        const auto before = Collectives(fed, o).costs(op, {group}, sizes);
+        const auto after = Collectives(faster, o).costs(op, {group}, sizes);
+        for (size_t i = 0; i < sizes.size(); ++i) {
+          INFO(choice_name(op) << " of " << sizes[i] << " B on " << ranks << ", every " << stride);
+          CHECK(after[i].algorithm == before[i].algorithm);
+          CHECK(after[i].protocol == before[i].protocol);
+          CHECK(after[i].time_s <= before[i].time_s * (1 + 1e-9));
+        }
+      }
+}
+
 TEST_CASE("accelerators that NVLink does not join meet over PCIe") {
   Cluster c = flat_cluster(1);
   c.node.gpus = 4;

@@ -116,7 +116,9 @@ Reader shares(std::vector<double>& out) {
 }
 
 std::string choice_problem(const std::string& word, const std::vector<std::string>& names) {
-  return fmt::format("unknown choice \"{}\"; {}", printable(word, 40), suggest(word, names, 16));
+  const std::string nearest = suggest(word, names);
+  return fmt::format("unknown choice \"{}\"; {}", printable(word, 40),
+                     nearest.rfind("known: ", 0) == 0 ? "allowed: " + one_of(names) : nearest);
 }
 
 }  // namespace tw::cli

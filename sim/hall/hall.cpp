@@ -311,7 +311,9 @@ class Clock {
       events_.pop();
       NodePool& pool = s_.pools[static_cast<size_t>(e.cluster)];
       if (e.fails) {
-        ++out_.node_failures;
+        if (++out_.node_failures > kMostNodeFailures)
+          throw DoesNotFit(fmt::format("nodes fail too often: {} of {} jobs are done in {:.3g} days", out_.finished,
+                                       plan_.jobs.size(), now_s_ / 86400));
         const int j = pool.holder(e.node);
         if (j >= 0) fail(j, "failure");
         const double back_s = now_s_ + plan_.clusters[static_cast<size_t>(e.cluster)].repair_s;

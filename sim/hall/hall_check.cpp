@@ -126,6 +126,12 @@ void check_hall(const HallPlan& plan) {
     end_s = 0;
     for (const Job& job : plan.jobs) end_s = std::max(end_s, job.arrival_s + job.start_up_s + job.work_s);
   }
+  double failures = 0;
+  for (const Cluster& c : plan.clusters) failures += c.nodes * (end_s / (c.node_mtbf_s + c.repair_s));
+  if (failures > kMostNodeFailures)
+    throw DoesNotFit(
+        fmt::format("{:.2g} nodes would fail in {:.3g} days; at most {:.0g} are simulated: a longer node_mtbf",
+                    failures, end_s / 86400, kMostNodeFailures));
   for (const double from_s : all.from_s)
     if (from_s == 0 || from_s < end_s) check_idle(plan, from_s);
   std::map<std::tuple<int, int, double>, Alone> known;

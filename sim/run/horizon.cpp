@@ -70,7 +70,7 @@ Horizon horizon_of(const RunInputs& in, const RunModel& model, double target_sam
         fmt::format("a run of {:.3g} steps and {:.3g} days; at most {:.0g} steps and ten years are simulated", steps,
                     expected_s / 86400, kMostSteps));
   const double again = times_over(in, expected_s, steps);
-  const char* const rarer = "a longer time between failures, or checkpoints closer together";
+  const char* const rarer = "failures too frequent for its checkpoints";
   at_most("failures", again * job_failure_rates(in).total() * expected_s, kMostFailures, rarer);
   at_most("steps, done again after failures", again * steps, kMostSteps, rarer);
   at_most("evaluations", again * std::min(steps, marks), kMostEvaluations, "a longer evaluation_interval");

@@ -267,7 +267,7 @@ class Player {
     // A run that its failures make much longer than it would be takes coarser phases as it goes on.
     shortest_phase_s_ = std::max(shortest_phase_s_, lanes_.now_s() / (2 * kMostPhases));
     if (lanes_.now_s() > kLongestRun_s || out_.failed() > kMostFailures)
-      throw DoesNotFit(fmt::format("failures too frequent for checkpoints: {:.0f} in {:.3g} days, {} of {} steps done",
+      throw DoesNotFit(fmt::format("failures too frequent for its checkpoints: {:.0f} in {:.3g} days, {} of {} steps",
                                    out_.failed(), lanes_.now_s() / 86400, done_, all_steps_));
   }
 

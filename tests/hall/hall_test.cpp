@@ -294,6 +294,13 @@ TEST_CASE("what can never run is refused in one line") {
   CHECK_THROWS_WITH(check_hall(plan), Catch::Contains("a can never start: the hall takes 4 kW with it alone"));
   plan.limit_w = StepSeries(300);
   CHECK_THROWS_WITH(check_hall(plan), Catch::Contains("below the 400 W that the hall takes with every node idle"));
+  // 4 nodes of 10 ms, repaired at once: 400 failures a second of a job that each of them begins anew.
+  plan = plan_of(4, {plain_job("a", 4, 0, 1000, 1000)});
+  plan.clusters[0].node_mtbf_s = 0.01, plan.clusters[0].repair_s = 0;
+  CHECK_THROWS_WITH(check_hall(plan), Catch::Contains("4e+05 nodes would fail in 0.0116 days; at most 1e+05"));
+  plan.clusters[0].node_mtbf_s = 1;
+  check_hall(plan);
+  CHECK_THROWS_WITH(run_hall(plan, 1), Catch::Contains("nodes fail too often: 0 of 1 jobs are done"));
 }
 
 TEST_CASE("demand is the highest mean of a quarter of an hour of each month") {

@@ -5,6 +5,7 @@
 
 #include "hardware/kernels.hpp"
 #include "step/chunk_program.hpp"
+#include "workload/tower.hpp"
 
 namespace tw {
 namespace {
@@ -239,6 +240,21 @@ std::vector<VisitExchange> in_pieces(const std::vector<VisitExchange>& all) {
   std::stable_sort(pieces.begin(), pieces.end(),
                    [](const VisitExchange& a, const VisitExchange& b) { return a.begin_s < b.begin_s; });
   return pieces;
+}
+
+// Layers alike of a tower are timed once.
+void ChunkProgram::time_embedding(const Software& software, const Slowdown& slowdown) {
+  const LayerOperations table = table_operations(*in_.network, *in_.training, *in_.plan, software);
+  const auto towers = tower_stretches(*in_.network, *in_.training, *in_.plan, software);
+  const auto append = [](List& to, const List& one, int times) {
+    for (int i = 0; i < times; ++i) to.insert(to.end(), one.begin(), one.end());
+  };
+  for (const TowerStretch& one : towers) append(embed_, timed(one.operations.forward, slowdown.forward), one.times);
+  append(embed_, timed(table.forward, slowdown.forward), 1);
+  if (pass_ == Pass::evaluation) return;
+  embed_back_ = timed(table.backward, slowdown.backward);
+  for (auto one = towers.rbegin(); one != towers.rend(); ++one)
+    append(embed_back_, timed(one->operations.backward, slowdown.backward), one->times);
 }
 
 }  // namespace tw

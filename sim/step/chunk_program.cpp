@@ -30,7 +30,6 @@ ChunkProgram::ChunkProgram(const StepInputs& in, const ExchangeTime& exchange, c
   // Nobody wants an operand transposed where no gradient of a weight follows.
   Software software = *in.software;
   if (pass == Pass::evaluation) software.kernels.cast_transpose = 0;
-  const LayerOperations embed = embedding_operations(*in.network, *in.training, *in.plan, software);
   const LayerOperations head = head_operations(*in.network, *in.training, *in.plan, software);
   for (const LayerKind& kind : layers_as_trained(*in.network, *in.training, layers_of_chunks(*in.network, *in.plan))) {
     if (of_kind_.count(kind) > 0) continue;
@@ -42,10 +41,9 @@ ChunkProgram::ChunkProgram(const StepInputs& in, const ExchangeTime& exchange, c
     if (pass != Pass::evaluation) of_kind_[kind].backward = list(layer.backward, slowdown.backward);
   }
   if (pass != Pass::evaluation) scales_ = timed(scale_operations(), 1);
-  embed_ = timed(embed.forward, slowdown.forward);
+  time_embedding(software, slowdown);
   head_ = timed(head.forward, slowdown.forward);
   if (pass == Pass::evaluation) return;
-  embed_back_ = timed(embed.backward, slowdown.backward);
   head_back_ = timed(head.backward, slowdown.backward);
 }
 

@@ -56,6 +56,7 @@ class ChunkProgram {
   using List = std::vector<TimedOperation>;
   TaskList list() const { return {in_.plan->cp, in_.software->streams.scatter_beside_weights}; }
   List timed(const std::vector<Operation>& operations, double slowdown);
+  void time_embedding(const Software& software, const Slowdown& slowdown);
   List in_tp_pieces(const std::vector<Operation>& operations, const List& list, double slowdown) const;
   PassCost whole_cost(const ChunkShape& shape, bool split) const;
   Played on_device(const TaskList& list) const;  // the host far ahead

@@ -24,7 +24,8 @@ PlanMemory plan_memory(const Architecture& network, const Training& training, co
 
 // Plans on the same GPUs and with the same global batch that fit, at most `most`, nearest first: fewest changes of
 // tensor and pipeline parallelism, sharding, recomputation and micro-batch size (a doubling or one kind counts 1), then
-// those that leave more room. Each as "--set" arguments with its memory.
+// those that leave more room. Where none of these does, also of context and expert parallelism, and then with states in
+// the host's memory. Each as "--set" arguments with its memory.
 std::vector<std::string> nearest_fitting_plans(const Scenario& scenario, size_t most = 3);
 
 }  // namespace tw

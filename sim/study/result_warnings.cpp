@@ -79,6 +79,15 @@ void warn_about(Result& r, const LoadedScenario& loaded, const PowerRun& power) 
                                      choice_name(s.training->recompute)));
   if (s.training && s.training->recompute == Recompute::none && s.training->recompute_layers > 0)
     r.warnings.push_back("recompute_layers changes nothing: recompute is none");
+  if (s.network && s.network->experts == 0 && s.training->expert_imbalance > 1)
+    r.warnings.push_back("expert_imbalance changes nothing: the network has no experts");
+  if (s.network && !s.network->towers.empty()) {
+    r.warnings.push_back("no measured step has towers: intervals do not know how wrong theirs are");
+    if (s.training->lora && !s.training->frozen_towers.empty())
+      r.warnings.push_back("frozen_towers change nothing: beneath adapters the whole base is frozen");
+    if (s.training->recompute_towers && s.training->recompute == Recompute::none)
+      r.warnings.push_back("recompute_towers changes nothing: recompute is none");
+  }
   if (s.network && s.plan.tp > s.cluster.node.gpus * s.cluster.node.nvlink.nodes)
     r.warnings.push_back(
         fmt::format("tensor parallelism of {} leaves the NVLink domain of {} GPUs: every layer waits "

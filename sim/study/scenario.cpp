@@ -150,8 +150,8 @@ void check_offload(const Scenario& s, const ReadContext& at) {
     at.at("offload_update").fault("the host's processors update AdamW's states only", "device");
 }
 
-// Modules to compute again are parts of the network's layers.
-void check_recompute(const Scenario& s, const ReadContext& at) {
+// Modules to compute again are parts of the network's layers, and the loss has tokens to take in parts.
+void check_training(const Scenario& s, const ReadContext& at) {
   const Training& t = *s.training;
   const auto kinds = layer_kinds(*s.network);
   const auto some = [&](auto test) { return std::any_of(kinds.begin(), kinds.end(), test); };
@@ -169,6 +169,11 @@ void check_recompute(const Scenario& s, const ReadContext& at) {
           .at(i)
           .fault(fmt::format("{} has no layer with {}", s.network->name, choice_name(m)), "modules of its layers");
   }
+  const double tokens = static_cast<double>(t.sequence) * s.plan.mbs / s.plan.cp;
+  if (t.loss_chunks > std::max(1.0, tokens))
+    at.at("loss_chunks")
+        .fault(fmt::format("loss_chunks = {} of a micro-batch of {} tokens", t.loss_chunks, tokens),
+               "at most its tokens");
 }
 
 // Everything that one value cannot tell by itself: what belongs together, what divides, what fits the cluster.
@@ -196,7 +201,7 @@ void check_scenario(Scenario& s, const ReadContext& root) {
           fmt::format("a window of {} tokens exceeds the sequence ({})", s.network->window, s.training->sequence),
           "at most the sequence");
     check_plan(s.plan, *s.network, *s.training, s.cluster.node.gpus, plan);
-    check_recompute(s, root.at("training"));
+    check_training(s, root.at("training"));
     check_towers(*s.network, *s.training, root);
     if (s.cluster.node.accelerator.peak(s.training->precision).value() <= 0)
       root.at("training")

@@ -33,7 +33,7 @@ void NextToken::describe(Description<NextToken>& d) {
 void Tower::describe(Description<Tower>& d) {
   d.object("tower", "A stack of its own, such as an encoder of images, whose last states stand among the tokens.");
   d.required("name", &Tower::name, "name, by which training freezes it");
-  d.required("layers", &Tower::layers, "layers", between(1, 100000));
+  d.required("layers", &Tower::layers, "layers", between(1, 1000));
   d.optional("pattern", &Tower::pattern,
              "layers in order, attention+mlp or window+mlp, with repeats as in a network's; absent: attention+mlp");
   d.required("hidden", &Tower::hidden, "hidden size", between(1, 1e7));

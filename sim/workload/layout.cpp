@@ -64,10 +64,13 @@ class Unroller {
 
 }  // namespace
 
-std::string parse_layout(const std::string& text, std::vector<int>& layers) {
+std::string parse_layout(const std::string& text, std::vector<int>& layers, std::string* letters) {
   std::string fault;
   const std::string out = Unroller(text).run(fault);
   if (!fault.empty()) return fault;
+  for (const char once : {'V', 'E', 'L'})
+    if (std::count(out.begin(), out.end(), once) > 1) return fmt::format("{} stands there more than once", once);
+  if (letters != nullptr) *letters = out;
   layers.assign(1, 0);
   for (size_t i = 0; i < out.size(); ++i) {
     const bool last = out.find('|', i) == std::string::npos;

@@ -125,11 +125,9 @@ LayerOperations layer_operations(const Architecture& n, const Training& t, const
   return layer_operations(n, layer_kinds(n).front(), t, p, software);
 }
 
-LayerOperations embedding_operations(const Architecture& n, const Training& t, const Plan& p,
-                                     const Software& software) {
-  if (n.vocabulary == 0) return {};
-  LayerOperations ops, towers = tower_operations(n, t, p, software);
-  ops.forward = std::move(towers.forward);
+LayerOperations table_operations(const Architecture& n, const Training& t, const Plan& p, const Software& software) {
+  LayerOperations ops;
+  if (n.vocabulary == 0) return ops;
   const Sizes s = sizes_of(n, t, p);
   Builder f(ops.forward, t, software, false), b(ops.backward, t, software, true);
   // Before kernels were fused: learned positions are looked up and added, dropout follows; a rank of several masks the
@@ -141,8 +139,16 @@ LayerOperations embedding_operations(const Architecture& n, const Training& t, c
   f.tp_scatter("scatter embedding", s, p.sequence_parallel);
   b.tp_gather("gather embedding gradient", s, p.sequence_parallel, false);
   if (!t.lora) b.memory("embedding gradient", kBf16 * s.tokens * s.hidden * 3, 2);
-  ops.backward.insert(ops.backward.end(), towers.backward.begin(), towers.backward.end());
   return ops;
+}
+
+LayerOperations embedding_operations(const Architecture& n, const Training& t, const Plan& p,
+                                     const Software& software) {
+  LayerOperations all = tower_operations(n, t, p, software), table = table_operations(n, t, p, software);
+  all.forward.insert(all.forward.end(), table.forward.begin(), table.forward.end());
+  table.backward.insert(table.backward.end(), all.backward.begin(), all.backward.end());
+  all.backward = std::move(table.backward);
+  return all;
 }
 
 namespace {

@@ -74,7 +74,9 @@ LayerOperations layer_operations(const Architecture& network, const LayerKind& k
                                  const Plan& plan, const Software& software);
 LayerOperations layer_operations(const Architecture& network, const Training& training, const Plan& plan,
                                  const Software& software);
-// Towers and embedding look-up (first stage); final norm, head, loss and next-token layers (last stage).
+// Embedding look-up, and towers before it (first stage); final norm, head, loss and next-token layers (last stage).
+LayerOperations table_operations(const Architecture& network, const Training& training, const Plan& plan,
+                                 const Software& software);
 LayerOperations embedding_operations(const Architecture& network, const Training& training, const Plan& plan,
                                      const Software& software);
 LayerOperations head_operations(const Architecture& network, const Training& training, const Plan& plan,

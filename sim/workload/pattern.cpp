@@ -172,6 +172,16 @@ void check_architecture(const Architecture& n, const ReadContext& at) {
     at.at("experts_per_token")
         .fault(fmt::format("experts_per_token = {} of {} experts", n.experts_per_token, n.experts),
                fmt::format("allowed: 1 to {}", n.experts));
+  const auto of_experts = [&](bool given, const char* key) {
+    if (given && !experts) at.at(key).fault(fmt::format("{} without expert layers", key), "a network with experts");
+  };
+  of_experts(n.experts == 0 && n.experts_per_token > 0, "experts_per_token");
+  of_experts(n.expert_ffn > 0, "expert_ffn"), of_experts(n.shared_ffn > 0, "shared_ffn");
+  of_experts(n.expert_latent > 0, "expert_latent");
+  const bool attends = has([](const LayerKind& k) { return k.mixer == Mixer::attention || k.mixer == Mixer::window; });
+  if (attends && !n.mla && n.head_dim == 0 && n.hidden % n.heads != 0)
+    at.at("heads").fault(fmt::format("heads = {} does not divide hidden ({})", n.heads, n.hidden),
+                         "a divisor of hidden, or head_dim");
   if (n.kv_heads > 0 && n.heads % n.kv_heads != 0)
     at.at("kv_heads")
         .fault(fmt::format("kv_heads = {} does not divide {} heads", n.kv_heads, n.heads), "a divisor of heads");

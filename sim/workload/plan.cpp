@@ -90,7 +90,8 @@ void check_layout(const Plan& plan, const Architecture& network, const ReadConte
     return;
   }
   std::vector<int> layers;
-  const std::string wrong = parse_layout(plan.layout, layers);
+  std::string letters;
+  const std::string wrong = parse_layout(plan.layout, layers, &letters);
   const ReadContext here = at.at("layout");
   if (!wrong.empty())
     return here.fault("layout: " + wrong, "chunks of E, t, m, L separated by |, as Et*4|(t*4|)*14tmL");
@@ -102,9 +103,16 @@ void check_layout(const Plan& plan, const Architecture& network, const ReadConte
   if (sum != network.layers)
     here.fault(fmt::format("the layout has {} layers, the network {}", sum, network.layers),
                fmt::format("{} layers", network.layers));
+  const auto further = std::count(letters.begin(), letters.end(), 'm');
+  if (further > 0 && further != next_token_layers(network))
+    here.fault(
+        fmt::format("the layout has {} next-token layers (m), the network {}", further, next_token_layers(network)),
+        network.next_token ? "as many as its depth" : "no m");
+  if (network.towers.empty() && letters.find('V') != std::string::npos)
+    here.fault("the layout has towers (V), the network none", "no V");
 }
 
-void check_experts(const Plan& plan, const Architecture& network, const ReadContext& at) {
+void check_experts(const Plan& plan, const Architecture& network, int gpus_per_node, const ReadContext& at) {
   if (network.experts == 0) {
     if (plan.ep > 1) at.at("ep").fault(fmt::format("ep = {} but the network has no experts", plan.ep), "ep = 1");
     if (plan.etp > 1) at.at("etp").fault(fmt::format("etp = {} but the network has no experts", plan.etp), "etp = 1");
@@ -114,9 +122,11 @@ void check_experts(const Plan& plan, const Architecture& network, const ReadCont
   must_divide(network.experts, "the experts", plan.ep, at, "ep");
   if (plan.etp > 0) must_divide(network.expert_size(), "the experts' inner size", plan.etp, at, "etp");
   if (plan.etp > 0) must_divide(plan.tp, "tp", plan.etp, at, "etp");
-  // What etp does is said where it does not divide tp.
+  // What etp does is said where it does not divide tp, what ep does where it does not divide the experts, and of ranks
+  // that do not divide the GPUs there are none to share out.
   const long etp = plan.expert_tp();
-  if (etp > 0 && plan.tp % etp == 0 && ranks % (plan.ep * etp) != 0)
+  const bool known = ranks * plan.pp == plan.gpus(gpus_per_node) && network.experts % plan.ep == 0;
+  if (known && plan.tp % etp == 0 && ranks % (plan.ep * etp) != 0)
     at.at("ep").fault(fmt::format("ep x etp = {} x {} does not divide the tp x cp x dp = {} ranks of a stage", plan.ep,
                                   plan.expert_tp(), ranks),
                       nearest_divisors(std::gcd<long, long>(ranks / etp, network.experts), plan.ep));
@@ -139,7 +149,8 @@ void check_tower_ranks(const Plan& plan, const Architecture& network, const Read
 
 }  // namespace
 
-void check_plan(const Plan& plan, const Architecture& network, const Training& training, int, const ReadContext& at) {
+void check_plan(const Plan& plan, const Architecture& network, const Training& training, int gpus_per_node,
+                const ReadContext& at) {
   const auto kinds = layer_kinds(network);
   const auto some = [&](auto test) { return std::any_of(kinds.begin(), kinds.end(), test); };
   const bool attends = some([](const LayerKind& k) { return k.mixer == Mixer::attention || k.mixer == Mixer::window; });
@@ -168,7 +179,7 @@ void check_plan(const Plan& plan, const Architecture& network, const Training& t
   if (plan.shard_group > 0 && plan.sharding == Sharding::none)
     at.at("shard_group").fault("shard_group without sharding", "sharding = zero1, zero2 or zero3");
   check_layout(plan, network, at);
-  check_experts(plan, network, at);
+  check_experts(plan, network, gpus_per_node, at);
   check_tower_ranks(plan, network, at);
 }
 

@@ -120,8 +120,8 @@ int next_token_layers(const Architecture& network);
 
 // A layout names what each chunk holds, chunks separated by |: V towers, E embedding, t a layer, m next-token layers, L
 // head and loss, x*n and (..)*n repeat; or the number of layers: "Et*4|(t*4|)*14tmL", "4|4|3". Returns what is wrong
-// with it.
-std::string parse_layout(const std::string& text, std::vector<int>& layers);
+// with it. `letters`: of all chunks, without repeats.
+std::string parse_layout(const std::string& text, std::vector<int>& layers, std::string* letters = nullptr);
 
 // Fills in the derived sizes and checks that everything divides. Faults name the nearest valid choice.
 // `where` are pointers of plan, training and network in the scenario, for the messages.

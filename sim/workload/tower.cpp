@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "workload/layer_tensors.hpp"
 #include "workload/parameters.hpp"
@@ -143,32 +142,52 @@ void projector_backward(Builder& b, const OwnWork& w) {
   if (w.tower.end_norms > 0 && w.trained()) b.norm("tower norm gradient", kBf16 * w.rows() * w.hidden() * 3, 2);
 }
 
-void append(std::vector<Operation>& to, const std::vector<Operation>& from) {
-  to.insert(to.end(), from.begin(), from.end());
-}
-
 }  // namespace
+
+std::vector<TowerStretch> tower_stretches(const Architecture& n, const Training& training, const Plan& plan,
+                                          const Software& s) {
+  std::vector<TowerStretch> all;
+  for (const Tower& tower : n.towers) {
+    const OwnWork w(n, tower, training, plan, s);
+    const auto builder = [&](std::vector<Operation>& out, const Training& t, bool backward) {
+      return Builder(out, t, s, backward);
+    };
+    TowerStretch begin, end;
+    Builder first = builder(begin.operations.forward, w.t, false), last = builder(end.operations.forward, w.t, false);
+    begin_forward(first, w), projector_forward(last, w);
+    if (w.trained()) {
+      Builder b = builder(begin.operations.backward, w.t, true);
+      begin_backward(b, w);
+    }
+    if (trains_projector(training)) {
+      Builder b = builder(end.operations.backward, w.projector, true);
+      projector_backward(b, w);
+    }
+    all.push_back(begin);
+    LayerKind before{Mixer::none, Feed::none};
+    for (const LayerKind& kind : layer_kinds(w.n)) {
+      if (kind == before) {
+        ++all.back().times;
+        continue;
+      }
+      before = kind;
+      all.push_back({layer_operations(w.n, kind, w.t, w.p, s)});
+      if (!w.trained()) all.back().operations.backward.clear();
+    }
+    all.push_back(end);
+  }
+  return all;
+}
 
 LayerOperations tower_operations(const Architecture& n, const Training& training, const Plan& plan, const Software& s) {
   LayerOperations all;
-  for (const Tower& tower : n.towers) {
-    const OwnWork w(n, tower, training, plan, s);
-    std::map<LayerKind, LayerOperations> layers;
-    const auto kinds = layer_kinds(w.n);
-    for (const LayerKind& kind : kinds)
-      if (layers.count(kind) == 0) layers[kind] = layer_operations(w.n, kind, w.t, w.p, s);
-    Builder f(all.forward, w.t, s, false);
-    begin_forward(f, w);
-    for (const LayerKind& kind : kinds) append(all.forward, layers[kind].forward);
-    projector_forward(f, w);
-    if (!trains_projector(training)) continue;
-    // Towers are independent of one another: their backward passes stand in any order.
-    Builder projector(all.backward, w.projector, s, true), b(all.backward, w.t, s, true);
-    projector_backward(projector, w);
-    if (!w.trained()) continue;
-    for (auto kind = kinds.rbegin(); kind != kinds.rend(); ++kind) append(all.backward, layers[*kind].backward);
-    begin_backward(b, w);
-  }
+  const std::vector<TowerStretch> stretches = tower_stretches(n, training, plan, s);
+  const auto append = [](std::vector<Operation>& to, const std::vector<Operation>& from, int times) {
+    for (int i = 0; i < times; ++i) to.insert(to.end(), from.begin(), from.end());
+  };
+  for (const TowerStretch& one : stretches) append(all.forward, one.operations.forward, one.times);
+  for (auto one = stretches.rbegin(); one != stretches.rend(); ++one)
+    append(all.backward, one->operations.backward, one->times);
   return all;
 }
 

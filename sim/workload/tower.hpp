@@ -20,7 +20,15 @@ bool trains_projector(const Training& training);
 // Widths that the projector goes through, from what is merged to the network's hidden size.
 std::vector<double> projector_widths(const Tower& tower, const Architecture& network);
 
-// What one rank does for the towers of one micro-batch.
+// What one rank does for the towers of one micro-batch, in the order of a forward pass: layers alike in a row stand
+// there once.
+struct TowerStretch {
+  LayerOperations operations;
+  int times = 1;
+};
+std::vector<TowerStretch> tower_stretches(const Architecture& network, const Training& training, const Plan& plan,
+                                          const Software& software);
+// All of it.
 LayerOperations tower_operations(const Architecture& network, const Training& training, const Plan& plan,
                                  const Software& software);
 

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "simulated.hpp"
+#include "study/fitting_plans.hpp"
 #include "study/plan_search.hpp"
 
 using namespace tw;
@@ -40,6 +41,32 @@ TEST_CASE("a node without the host memory that a plan asks for refuses it") {
              Catch::Contains("/training/offload_states") && Catch::Contains("is not known"));
   CHECK_THAT(fault(kLlama, {"/training/offload_states=1", R"(/training/optimizer={"update": "muon"})"}),
              Catch::Contains("AdamW"));
+}
+
+TEST_CASE("where nothing else fits, a refusal names states in the host's memory") {
+  const std::vector<std::string> set{"/network=models/networks/llama4-scout-vision.json",
+                                     R"(/plan={"nodes": 2, "ep": 16, "gbs": 128, "sharding": "zero3"})"};
+  const LoadedScenario scout = loaded(kLlama, set);
+  const std::vector<std::string> nearest = nearest_fitting_plans(scout.scenario);
+  REQUIRE_FALSE(nearest.empty());
+  for (const std::string& text : nearest) {
+    CHECK_THAT(text, Catch::Contains("--set /training/offload_states=1"));
+    // As it says, it fits.
+    std::vector<std::string> its = set;
+    for (size_t at = text.find("--set "); at != std::string::npos; at = text.find("--set ", at + 1))
+      its.push_back(text.substr(at + 6, text.find(' ', at + 6) - at - 6));
+    const Scenario& s = loaded(kLlama, its).scenario;
+    const PlanMemory memory = plan_memory(*s.network, *s.training, s.plan, s.software);
+    CHECK(memory.memory.total() <= s.cluster.node.accelerator.memory.value());
+    CHECK(memory.host_bytes * s.cluster.node.gpus <= s.cluster.node.host_memory.capacity.value());
+  }
+}
+
+TEST_CASE("a plan that is named without its layout says so") {
+  // All layers on one of two stages.
+  const LoadedScenario all = loaded("scenarios/mixtral-8x7b.json", {"/plan/pp=2", "/plan/layout=\"32|\""});
+  for (const std::string& text : nearest_fitting_plans(all.scenario))
+    CHECK((text.find("/plan/pp=") == std::string::npos) == (text.find("/plan/layout=null") == std::string::npos));
 }
 
 TEST_CASE("plans: shares of states in the host's memory are searched, and make room") {

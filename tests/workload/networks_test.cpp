@@ -138,6 +138,21 @@ TEST_CASE("layouts of pipeline chunks") {
   CHECK(parse_layout("tL|t", layers).find("last chunk") != std::string::npos);
   CHECK(parse_layout("t*|t", layers).find("no number") == 0);
   CHECK_FALSE(parse_layout("x|t", layers).empty());
+  CHECK(parse_layout("EEt|tL", layers).find("E stands there more than once") == 0);
+  CHECK(parse_layout("Et|tLL", layers).find("L stands there more than once") == 0);
+  // What a layout names has to be there.
+  const Architecture llama = network("llama3.1-8b");
+  const auto fault = [](const Architecture& n, const char* layout) {
+    Plan two;
+    two.nodes = 1, two.pp = 2, two.dp = 4, two.gbs = 8, two.layout = layout;
+    return first_fault(two, n);
+  };
+  CHECK(fault(llama, "Et*16|t*16L").empty());
+  CHECK(fault(llama, "Et*16|t*16mL").find("has 1 next-token layers (m), the network 0") != std::string::npos);
+  CHECK(fault(llama, "VEt*16|t*16L").find("has towers (V), the network none") != std::string::npos);
+  CHECK(fault(network("deepseek-v3"), "Et*30|t*31mmL").find("has 2 next-token layers (m), the network 1") !=
+        std::string::npos);
+  CHECK(fault(network("llama4-scout-vision"), "VEt*24|t*24L").empty());
   Plan p;
   p.pp = 4, p.vp = 4, p.layout = "Et*4|(t*4|)*14tmL";
   const Architecture deepseek = network("deepseek-v3");
@@ -150,6 +165,32 @@ TEST_CASE("layouts of pipeline chunks") {
   p.pp = 8;
   CHECK(layers_of_chunks(deepseek, p).front() == 1);
   CHECK(layers_of_chunks(deepseek, p).back() == 0);
+}
+
+TEST_CASE("networks whose parts do not belong together are refused") {
+  const auto fault = [](const std::string& keys) {
+    Faults faults;
+    const Document document = Document::from_text(
+        R"({"name": "n", "layers": 2, "hidden": 64, "ffn": 64, "heads": 4, "vocabulary": 100)" + keys + "}", "network",
+        description<Architecture>().info(), {}, faults);
+    check_architecture(read<Architecture>(document, faults), ReadContext{&document, "", &faults, {}});
+    return faults.empty() ? "" : faults.list().front().text();
+  };
+  CHECK(fault("").empty());
+  for (const char* key : {"experts_per_token", "expert_ffn", "shared_ffn", "expert_latent"})
+    CHECK(fault(std::string(", \"") + key + "\": 2").find(std::string(key) + " without expert layers") !=
+          std::string::npos);
+  CHECK(fault(R"(, "head_dim": 0, "kv_heads": 2)").empty());
+  const Architecture odd = [] {
+    Architecture n;
+    n.name = "odd", n.layers = 1, n.hidden = 65, n.ffn = 64, n.heads = 4;
+    return n;
+  }();
+  Faults faults;
+  const Document document = Document::from_text("{}", "network", description<Architecture>().info(), {}, faults);
+  Faults found;
+  check_architecture(odd, ReadContext{&document, "", &found, {}});
+  CHECK(found.list().front().what == "heads = 4 does not divide hidden (65)");
 }
 
 TEST_CASE("experts fold over tensor, context and data parallel ranks") {

@@ -222,6 +222,8 @@ TEST_CASE("towers that cannot be are named") {
       {R"(, "patch": 48, "merge": 3)", "merge = 3 does not divide the 16 tokens"},
       {R"(, "patch": 48, "projector": [64, 0])", "no width: 0"},
       {R"(, "patch": 48, "tiles": 2)", "unknown key \"tiles\""},
+      {R"(, "patch": 48}, {"name": "deep", "layers": 1001, "hidden": 64, "ffn": 64, "heads": 4, "tokens": 16, "patch": 1)",
+       "/towers/1/layers: 1001 is out of range"},
       {R"(, "patch": 48}, {"name": "vision", "layers": 4, "hidden": 64, "ffn": 64, "heads": 4, "tokens": 16, "patch": 1)",
        "is another tower's"},
       {R"(, "patch": 48}, {"name": "b", "layers": 4, "hidden": 65, "ffn": 64, "heads": 4, "tokens": 16, "patch": 1)",

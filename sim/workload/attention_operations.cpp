@@ -29,9 +29,9 @@ AttentionShape attention_shape(const Work& w, bool backward = false) {
   if (windows && w.kind.mixer == Mixer::window && static_cast<double>(n.window) < sequence) {
     // A tile of 128 queries reads the keys of all its windows (reference/gpu_lab_8/attention_windows.csv).
     constexpr double kTile = 128;
-    shape.key_tokens =
-        std::min(mean_keys(n, w.kind.mixer, sequence, true) + kTile, mean_keys(n, Mixer::attention, sequence, true));
-    shape.causal = false;  // the mask is counted in the mean
+    const double keys = mean_keys(n, w.kind.mixer, sequence, true) + kTile;
+    if (keys < mean_keys(n, Mixer::attention, sequence, true))
+      shape.key_tokens = keys, shape.causal = false;  // the mask is counted in the mean
   }
   return shape;
 }

@@ -141,7 +141,8 @@ double mean_keys(const Architecture& n, Mixer mixer, double sequence, bool causa
   const auto window = static_cast<double>(n.window);
   if (mixer != Mixer::window || window <= 0 || window >= sequence) return all;
   if (n.window_chunks) return causal_half && n.causal ? window / 2 : window;
-  return std::min(all, window);
+  // The first queries see fewer keys than a window holds.
+  return causal_half && n.causal ? window - window * window / (2 * sequence) : window;
 }
 
 void check_architecture(const Architecture& n, const ReadContext& at) {

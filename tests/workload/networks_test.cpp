@@ -1,4 +1,5 @@
 // Networks as patterns: parameters and FLOPs of the published models, patterns and layouts in text.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <numeric>
 
@@ -312,4 +313,29 @@ TEST_CASE("FP8 attention keeps to windows forward and goes over all keys backwar
   CHECK(keys(Precision::mxfp8, false, true) < 400);
   CHECK(keys(Precision::mxfp8, true, false) < 400);
   CHECK(keys(Precision::mxfp8, true, true) == 0.5 * 4096);
+}
+
+TEST_CASE("a window's first queries see fewer keys than it holds, and a wide one is no slower than none") {
+  Architecture n = network("olmo3-7b");
+  const Software software = load<Software>("models/software/nemo-25.04.json");
+  Training t;
+  t.sequence = 8192;
+  LayerKind kind = layer_kinds(n).front();
+  kind.mixer = Mixer::window;
+  const auto keys = [&](long window) {
+    n.window = window;
+    for (const Operation& o : layer_operations(n, kind, t, Plan{}, software).forward)
+      if (o.kind == OperationKind::attention) return o.attention.causal ? 0.5 * 8192 : o.attention.key_tokens;
+    return 0.0;
+  };
+  double counted = 0;  // pairs of a query and a key within 4,096 tokens before it, by hand
+  for (int query = 0; query < 8192; ++query) counted += std::min(query + 0.5, 4096.0);
+  CHECK(keys(4096) == Approx(counted / 8192 + 128).epsilon(1e-4));
+  CHECK(keys(8191) == 0.5 * 8192);
+  CHECK(keys(8192) == 0.5 * 8192);
+  double before = 0;
+  for (const long window : {128, 1024, 2048, 4096, 6000, 8191}) {
+    CHECK(keys(window) >= before);
+    before = keys(window);
+  }
 }

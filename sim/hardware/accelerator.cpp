@@ -1,8 +1,16 @@
 #include "hardware/accelerator.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
 #include "core/codec.hpp"
 
 namespace tw {
+namespace {
+constexpr double kLeastShare = 1e-3;  // below it a step has no end
+}
 
 Power GpuPower::of(Activity a) const {
   constexpr Power GpuPower::*watts[] = {&GpuPower::idle,
@@ -112,6 +120,22 @@ void Accelerator::describe(Description<Accelerator>& d) {
   d.optional("transferred_from", &Accelerator::transferred_from,
              "empty when measured; else the profile whose efficiencies were transferred");
   d.optional("source", &Accelerator::source, "where the numbers come from");
+}
+
+void check_accelerator(const Accelerator& a, const ReadContext& at) {
+  std::vector<std::string> precisions,
+      kernels{"attention", "attention_64", "attention_uneven", "optimizer", "odd", "even"};
+  for (const auto& [name, precision] : Choices<Precision>::table()) precisions.push_back(name);
+  kernels.insert(kernels.end(), precisions.begin(), precisions.end());
+  const auto check = [](const std::string& name, double value, const std::vector<std::string>& known,
+                        const ReadContext& here) {
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      here.at(name).fault(fmt::format("nothing is called {}", name), fmt::format("{}", fmt::join(known, ", ")));
+    else if (!(value >= kLeastShare))
+      here.at(name).fault(fmt::format("{:g} is too small", value), fmt::format("at least {:g}", kLeastShare));
+  };
+  for (const auto& [name, share] : a.efficiency) check(name, share, kernels, at.at("efficiency"));
+  for (const auto& [name, rate] : a.peaks) check(name, rate.value(), precisions, at.at("peaks"));
 }
 
 void GemmPoint::describe(Description<GemmPoint>& d) {

@@ -99,4 +99,7 @@ struct Accelerator {
   static void describe(Description<Accelerator>& d);
 };
 
+// Faults of the maps of an accelerator: names that nothing reads, shares and peaks that are not above 0.
+void check_accelerator(const Accelerator& a, const ReadContext& at);
+
 }  // namespace tw

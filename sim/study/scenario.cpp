@@ -240,6 +240,7 @@ void check_scenario(Scenario& s, const ReadContext& root) {
     if (*library)
       for (const Fault& f : network::library_faults(**library))
         ReadContext{root.document, at + f.place, root.faults, {}}.fault(f.what, f.allowed);
+  check_accelerator(s.cluster.node.accelerator, root.at("cluster").at("node").at("accelerator"));
   check_power(s.cluster, used_activities(s), root.at("cluster"));
   const size_t before = root.faults->size();
   check_fabric(s.cluster, root.at("cluster"));

@@ -123,6 +123,14 @@ TEST_CASE("batch sizes outside the convergence data are warned about, far outsid
       has(text, "/plan/gbs: a global batch of 512 is far outside the convergence data of llama2_70b_lora (8 to 128)"));
 }
 
+TEST_CASE("maps of an accelerator hold names that are read, and shares above 0") {
+  for (const char* setting :
+       {"/cluster/node/accelerator/efficiency/attention64=0.5", "/cluster/node/accelerator/efficiency/attention=0",
+        "/cluster/node/accelerator/efficiency/optimizer=0", "/cluster/node/accelerator/efficiency/bf16=1e-300",
+        "/cluster/node/accelerator/peaks/fp6=\"1 TFLOP/s\""})
+    CHECK_THROWS_AS(result(kTokens, {setting}), InputError);
+}
+
 TEST_CASE("bad runs are refused by name") {
   CHECK(has(fault_of(kTokens, {"/run/reliability/gpu_mtbf=0 h"}), "/run/reliability/gpu_mtbf"));
   CHECK(has(fault_of(kTokens, {"/run/reliability/node_mtbf=-5 h"}), "/run/reliability/node_mtbf"));

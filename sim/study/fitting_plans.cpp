@@ -53,6 +53,8 @@ PlanMemory plan_memory(const Architecture& network, const Training& training, co
 
 namespace {
 
+constexpr int kWideLayers = 1000;  // a search through all ranks takes seconds for more
+
 class NearestPlans {
  public:
   explicit NearestPlans(const Scenario& s)
@@ -62,6 +64,7 @@ class NearestPlans {
     const HostMemory& host = s_.cluster.node.host_memory;
     const double states = s_.training->offload_states;
     look({own_.cp}, {own_.ep}, states, false);
+    if (s_.network->layers > kWideLayers) return texts(most);
     // Where nothing fits so: contexts and experts over more ranks, and then states in the host's memory.
     const std::vector<int> contexts = powers_around(own_.cp, std::min(gpus(), 64));
     const std::vector<int> experts =
@@ -70,13 +73,17 @@ class NearestPlans {
     if (found_.empty() && states < 1 && host.capacity.value() > 0 && s_.cluster.node.host_copy_Bps() > 0 &&
         !(s_.training->optimizer && s_.training->optimizer->update == Update::muon))
       look(contexts, experts, 1, true);
-    std::sort(found_.begin(), found_.end());
-    std::vector<std::string> texts;
-    for (size_t i = 0; i < std::min(most, found_.size()); ++i) texts.push_back(std::get<2>(found_[i]));
-    return texts;
+    return texts(most);
   }
 
  private:
+  std::vector<std::string> texts(size_t most) {
+    std::sort(found_.begin(), found_.end());
+    std::vector<std::string> list;
+    for (size_t i = 0; i < std::min(most, found_.size()); ++i) list.push_back(std::get<2>(found_[i]));
+    return list;
+  }
+
   int gpus() const { return own_.gpus(s_.cluster.node.gpus); }
 
   // `wide`: of sharding, recomputation and micro-batches the ends alone.

@@ -23,8 +23,9 @@ TEST_CASE("Llama 3.1 8B with plain data parallelism and FP32 states does not fit
 }
 
 TEST_CASE("on a single GPU nothing helps, and that is said") {
-  const auto refused = program::run({"run", "scenarios/llama3.1-pretraining.json", "--quiet", "--set",
-                                     "/plan/sharding=none", "--set", "/cluster/node/gpus=1", "--set", "/plan/cp=1"});
+  const auto refused =
+      program::run({"run", "scenarios/llama3.1-pretraining.json", "--quiet", "--set", "/plan/sharding=none", "--set",
+                    "/cluster/node/gpus=1", "--set", "/plan/cp=1", "--set", "/cluster/node/host_memory=null"});
   CHECK(refused.code == 3);
   CHECK(refused.err.find("no plan on these GPUs fits") != std::string::npos);
 }

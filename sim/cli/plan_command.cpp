@@ -170,9 +170,10 @@ Command plan_command() {
        option("--context", "LIST",
               "what context-parallel ranks exchange: ring, all_gather, heads; default: the scenario's",
               choices(space.context)),
-       option("--offload-layers", "LIST",
-              "layers of a stage whose activations wait in the host's memory, such as 0,4,8; default: the scenario's",
-              counts(space.offload_layers, 0)),
+       option(
+           "--offload-layers", "LIST",
+           "layers of each chunk whose activations wait in the host's memory, such as 0,4,8; default: the scenario's",
+           counts(space.offload_layers, 0)),
        option(
            "--offload-states", "LIST",
            "shares of the optimizer's states that wait in the host's memory, such as 0,0.5,1; default: the scenario's",

@@ -94,7 +94,7 @@ void check_layout(const Plan& plan, const Architecture& network, const ReadConte
   const std::string wrong = parse_layout(plan.layout, layers, &letters);
   const ReadContext here = at.at("layout");
   if (!wrong.empty())
-    return here.fault("layout: " + wrong, "chunks of E, t, m, L separated by |, as Et*4|(t*4|)*14tmL");
+    return here.fault("layout: " + wrong, "chunks of V, E, t, m, L separated by |, as Et*4|(t*4|)*14tmL");
   if (static_cast<long>(layers.size()) != chunks)
     return here.fault(fmt::format("the layout has {} chunks, pp x vp = {} x {}", layers.size(), plan.pp, plan.vp),
                       fmt::format("{} chunks", chunks));
@@ -233,7 +233,7 @@ void Plan::describe(Description<Plan>& d) {
   d.optional(
       "layout", &Plan::layout,
       "layers of each pipeline chunk, in the order data visits them, such as \"Et*4|(t*4|)*14tmL\" or \"5|6|5\"; "
-      "absent: even");
+      "E: embedding, t: a layer, m: next-token layers, L: loss, V: towers; absent: even");
   d.optional("reshard", &Plan::reshard,
              "zero3: whole weights are freed after a forward and gathered again for its backward");
   d.optional("evaluation_nodes", &Plan::evaluation_nodes, "further nodes that only evaluate", between(0, 1e6));
@@ -276,9 +276,10 @@ void Training::describe(Description<Training>& d) {
              "parts of the tokens that head and loss take one after the other, so that logits of one part exist at a "
              "time",
              between(1, 1024));
-  d.optional("offload_layers", &Training::offload_layers,
-             "layers of a stage whose activations wait in the host's memory between forward and backward",
-             between(0, 100000));
+  d.optional(
+      "offload_layers", &Training::offload_layers,
+      "layers of each chunk, its first ones, whose activations wait in the host's memory between forward and backward",
+      between(0, 100000));
   d.optional("offload_states", &Training::offload_states,
              "share of the optimizer's states that waits in the host's memory", between(0, 1));
   d.optional("offload_update", &Training::offload_update,

@@ -60,26 +60,28 @@ std::string fault_of(const std::string& config) {
   return faults.list().front().text();
 }
 
+// A configuration gives the network that is shipped, in parameters, layers and FLOPs.
+void gives(const std::string& config, const std::string& shipped) {
+  INFO(shipped);
+  Faults faults;
+  const std::string text = network_of_hf_config(config, "config.json", faults);
+  faults.throw_if_any();
+  const Architecture a = read_network(text), b = load<Architecture>("models/networks/" + shipped + ".json");
+  CHECK(network_parameters(a) == network_parameters(b));
+  CHECK(active_parameters(a) == active_parameters(b));
+  CHECK(layer_kinds(a) == layer_kinds(b));
+  Training t;
+  t.sequence = 8192;
+  CHECK(model_flops_per_sample(a, t, true) == model_flops_per_sample(b, t, true));
+}
+
 }  // namespace
 
 TEST_CASE("published configurations give the networks that are shipped") {
   const std::pair<const char*, const char*> rows[] = {
       {kLlama, "llama3.1-8b"}, {kMixtral, "mixtral-8x7b"},     {kQwen, "qwen3-30b-a3b"}, {kDeepSeek, "deepseek-v3"},
       {kOss, "gpt-oss-20b"},   {kNemotron, "nemotron-3-nano"}, {kScout, "llama4-scout"}};
-  for (const auto& [config, shipped] : rows) {
-    INFO(shipped);
-    Faults faults;
-    const std::string text = network_of_hf_config(config, "config.json", faults);
-    faults.throw_if_any();
-    const Architecture a = read_network(text),
-                       b = load<Architecture>(std::string("models/networks/") + shipped + ".json");
-    CHECK(network_parameters(a) == network_parameters(b));
-    CHECK(active_parameters(a) == active_parameters(b));
-    CHECK(layer_kinds(a) == layer_kinds(b));
-    Training t;
-    t.sequence = 8192;
-    CHECK(model_flops_per_sample(a, t, true) == model_flops_per_sample(b, t, true));
-  }
+  for (const auto& [config, shipped] : rows) gives(config, shipped);
 }
 
 TEST_CASE("configurations of models that see give their towers") {
@@ -99,18 +101,7 @@ TEST_CASE("configurations of models that see give their towers") {
     "window_size": 112, "fullatt_block_indexes": [7, 15, 23, 31]}})";
   const std::pair<std::string, const char*> rows[] = {
       {scout, "llama4-scout-vision"}, {qwen3, "qwen3-vl-30b-a3b"}, {qwen2, "qwen2.5-vl-7b"}};
-  Training t;
-  t.sequence = 8192;
-  for (const auto& [config, shipped] : rows) {
-    INFO(shipped);
-    Faults faults;
-    const std::string text = network_of_hf_config(config, "config.json", faults);
-    faults.throw_if_any();
-    const Architecture a = read_network(text),
-                       b = load<Architecture>(std::string("models/networks/") + shipped + ".json");
-    CHECK(network_parameters(a) == network_parameters(b));
-    CHECK(model_flops_per_sample(a, t, true) == model_flops_per_sample(b, t, true));
-  }
+  for (const auto& [config, shipped] : rows) gives(config, shipped);
   // LLaVA 1.5: CLIP's 303.5 M parameters (without a norm that it has and a bias of its patches that it has not).
   Faults faults;
   const Architecture llava = read_network(

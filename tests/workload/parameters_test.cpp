@@ -57,10 +57,23 @@ class Draw {
     c.training.recompute = static_cast<Recompute>(one_of({0, 1, 3}));
     if (one_of({0, 1, 2}) == 0) c.training.lora = Lora{};
     c.layers.assign(static_cast<size_t>(p.pp * p.vp), n.layers / (p.pp * p.vp));
+    c.training.loss_chunks = one_of({1, 1, 8});
+    if (n.vocabulary > 0 && coin()) n.towers.push_back(tower(c.training));
     return c;
   }
 
  private:
+  Tower tower(Training& t) {
+    Tower w;
+    w.name = "eye", w.layers = one_of({4, 6}), w.hidden = 1024, w.ffn = 4096, w.heads = 16, w.patch = 588;
+    w.class_tokens = one_of({0, 1}), w.tokens = 576 + w.class_tokens, w.items = one_of({1, 4}),
+    w.merge = one_of({1, 4});
+    if (coin()) w.projector = {4096};
+    w.projector_biases = coin();
+    if (coin()) t.frozen_towers.push_back(w.name);
+    return w;
+  }
+
   std::mt19937_64 random_;
 };
 

@@ -1,11 +1,11 @@
 #include "hardware/accelerator.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "core/codec.hpp"
+#include "core/text.hpp"
 
 namespace tw {
 namespace {
@@ -130,7 +130,7 @@ void check_accelerator(const Accelerator& a, const ReadContext& at) {
   const auto check = [](const std::string& name, double value, const std::vector<std::string>& known,
                         const ReadContext& here) {
     if (std::find(known.begin(), known.end(), name) == known.end())
-      here.at(name).fault(fmt::format("nothing is called {}", name), fmt::format("{}", fmt::join(known, ", ")));
+      here.at(name).fault(fmt::format("nothing is called {}", name), one_of(known));
     else if (!(value >= kLeastShare))
       here.at(name).fault(fmt::format("{:g} is too small", value), fmt::format("at least {:g}", kLeastShare));
   };

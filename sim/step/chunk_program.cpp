@@ -73,7 +73,7 @@ ChunkProgram::List ChunkProgram::timed(const std::vector<Operation>& operations,
     t.exchange = o.exchange;
     t.weight = o.weight_gradient;
     t.launches = o.launches;
-    t.task.stops_host = o.stops_host && !graphs && !joined;
+    t.task.stops_host = o.stops_host && !graphs && !software.streams.dispatch_beside;
     stops_host_ = stops_host_ || t.task.stops_host;
     const double host = (o.backward ? software.host.backward : 1) / hosts.launch_speed;
     if (o.kind == OperationKind::exchange) {

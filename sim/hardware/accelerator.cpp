@@ -124,7 +124,7 @@ void Accelerator::describe(Description<Accelerator>& d) {
 
 void check_accelerator(const Accelerator& a, const ReadContext& at) {
   std::vector<std::string> precisions,
-      kernels{"attention", "attention_64", "attention_uneven", "optimizer", "odd", "even"};
+      kernels{"attention", "attention_64", "attention_uneven", "delta_rule", "optimizer", "odd", "even"};
   for (const auto& [name, precision] : Choices<Precision>::table()) precisions.push_back(name);
   kernels.insert(kernels.end(), precisions.begin(), precisions.end());
   const auto check = [](const std::string& name, double value, const std::vector<std::string>& known,

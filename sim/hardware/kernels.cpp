@@ -29,6 +29,9 @@ double interpolate(const std::vector<Sample>& samples, const std::array<double, 
   return sum / weights;
 }
 
+// Multiprocessors times clock of an H100 or H200, cycles a second.
+constexpr double kH100Cycles = 132 * 1.98e9;
+
 // A precision that the board lacks runs as the one whose kernels stand in for it.
 double peak(const Accelerator& a, Precision p) {
   const double own = a.peak(p).value();
@@ -190,10 +193,17 @@ double memory_time_s(const Accelerator& a, double bytes, double efficiency) {
   return std::max(a.graph_floor.value(), bytes / (a.copy_bandwidth.value() * efficiency));
 }
 
+double instruction_time_s(const Accelerator& a, double h100_s, const char* kernels) {
+  constexpr double kH100Peak = 989.4e12;
+  const double cycles = a.multiprocessors * a.clock.value();
+  const double speed = cycles > 0 ? cycles / kH100Cycles : a.peak_bf16.value() / kH100Peak;
+  return h100_s / (speed * efficiency_factor(a, kernels));
+}
+
 double instruction_stretch(const Accelerator& a, double share) {
   // Of an H100, whose copies reach 3.025 TB/s. Kernels of which the share is told take so much less long on an H200,
   // with as many multiprocessors at the same clock and 1.41 times the bandwidth (reference/gpu_lab_14).
-  constexpr double kBytesPerCycle = 3.025e12 / (132 * 1.98e9);
+  constexpr double kBytesPerCycle = 3.025e12 / kH100Cycles;
   const double cycles = a.multiprocessors * a.clock.value();
   if (share <= 0 || cycles <= 0) return 1;
   return 1 + share * std::max(0.0, a.copy_bandwidth.value() / (kBytesPerCycle * cycles) - 1);

@@ -44,5 +44,8 @@ double memory_time_s(const Accelerator& accelerator, double bytes, double effici
 // and clock, of which newer chips have gained far less than of memory bandwidth. At least 1; 1 where they are not
 // known.
 double instruction_stretch(const Accelerator& accelerator, double share);
+// Seconds of kernels bound by their instructions that take `h100_s` on an H100; on a chip that does not tell its
+// multiprocessors and clock in proportion to the products' peak. `kernels`: a name in the profile's efficiencies.
+double instruction_time_s(const Accelerator& accelerator, double h100_s, const char* kernels);
 
 }  // namespace tw

@@ -23,6 +23,15 @@ void Mamba::describe(Description<Mamba>& d) {
   d.optional("chunk", &Mamba::chunk, "tokens that the scan takes together", between(1, 100000));
 }
 
+void DeltaNet::describe(Description<DeltaNet>& d) {
+  d.object("delta", "A gated delta rule (Gated DeltaNet), the linear attention of Qwen3-Next and Qwen3.5.");
+  d.required("key_heads", &DeltaNet::key_heads, "heads of queries and keys", between(1, 100000));
+  d.required("value_heads", &DeltaNet::value_heads, "heads of values, a multiple of those of keys", between(1, 100000));
+  d.required("key_dim", &DeltaNet::key_dim, "size of a query and key head", between(1, 1e5));
+  d.required("value_dim", &DeltaNet::value_dim, "size of a value head", between(1, 1e5));
+  d.optional("convolution", &DeltaNet::convolution, "taps of the convolution before the rule", between(1, 1000));
+}
+
 void NextToken::describe(Description<NextToken>& d) {
   d.object("next_token", "Layers that predict further tokens (multi-token prediction).");
   d.required("depth", &NextToken::depth, "further tokens that are predicted; 0: none", between(0, 100));
@@ -70,9 +79,10 @@ void Architecture::describe(Description<Architecture>& d) {
   d.object("network", "The architecture of a transformer.");
   d.required("name", &Architecture::name, "name");
   d.required("layers", &Architecture::layers, "transformer layers", between(1, 100000));
-  d.optional("pattern", &Architecture::pattern,
-             "layers in order, such as \"3*attention+mlp 58*attention+experts\": attention, window or mamba, +mlp or "
-             "+experts, or one alone; n*layer and n*(layers) repeat; or letters M, *, E, -; absent: all alike");
+  d.optional(
+      "pattern", &Architecture::pattern,
+      "layers in order, such as \"3*attention+mlp 58*attention+experts\": attention, window, mamba or delta, +mlp "
+      "or +experts, or one alone; n*layer and n*(layers) repeat; or letters M, *, E, -; absent: all alike");
   d.required("hidden", &Architecture::hidden, "hidden size", between(1, 1e7));
   d.required("ffn", &Architecture::ffn, "inner size of the MLP (of the experts, where expert_ffn is absent)",
              between(1, 1e7));
@@ -97,13 +107,18 @@ void Architecture::describe(Description<Architecture>& d) {
   d.optional("window_chunks", &Architecture::window_chunks,
              "window layers see their own chunk of the sequence, not the tokens before theirs");
   d.optional("sinks", &Architecture::sinks, "each head's softmax has a learned offset");
+  d.optional("attention_gate", &Architecture::attention_gate,
+             "what attention gives is gated by a projection of its own, as wide");
   d.optional("mla", &Architecture::mla, "latent attention instead of key and value heads");
   d.optional("mamba", &Architecture::mamba, "the mixer of mamba layers");
+  d.optional("delta", &Architecture::delta, "the mixer of delta layers");
   d.optional("experts", &Architecture::experts, "experts of a mixture-of-experts MLP; 0: dense", between(0, 100000));
   d.optional("experts_per_token", &Architecture::experts_per_token, "experts each token visits", between(0, 100000));
   d.optional("expert_ffn", &Architecture::expert_ffn, "inner size of an expert; 0: ffn", between(0, 1e7));
   d.optional("shared_ffn", &Architecture::shared_ffn,
              "inner size of the experts that every token visits, together; 0: none", between(0, 1e7));
+  d.optional("shared_gate", &Architecture::shared_gate,
+             "what the experts that every token visits give is gated by a number of each token");
   d.optional("expert_latent", &Architecture::expert_latent,
              "channels that routed experts work on, projected to and fro; 0: the hidden size", between(0, 1e7));
   d.optional("next_token", &Architecture::next_token, "layers that predict further tokens");

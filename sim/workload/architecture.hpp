@@ -40,6 +40,20 @@ struct Mamba {
   long maps() const { return 2L * groups * state; }
 };
 
+// A gated delta rule (Gated DeltaNet; Yang, Kautz and Hatamizadeh 2024): linear attention whose state forgets and is
+// corrected by each token's key.
+struct DeltaNet {
+  int key_heads = 0, value_heads = 0;  // queries are as keys; the value heads share them in groups
+  long key_dim = 0, value_dim = 0;     // of a head
+  int convolution = 4;                 // taps
+  static void describe(Description<DeltaNet>& d);
+  long keys() const { return key_heads * key_dim; }
+  long values() const { return value_heads * value_dim; }
+  // Queries, keys and values, which are convolved; and with the output's gates and two numbers of a head.
+  long convolved() const { return 2 * keys() + values(); }
+  long projected() const { return convolved() + values() + 2L * value_heads; }
+};
+
 // Layers after the last that predict further tokens: each joins the hidden state with the next token's embedding, and
 // shares embedding and head.
 struct NextToken {
@@ -50,7 +64,7 @@ struct NextToken {
 };
 
 // What one layer of the stack does.
-enum class Mixer { none, attention, window, mamba };
+enum class Mixer { none, attention, window, mamba, delta };
 enum class Feed { none, mlp, experts };
 struct LayerKind {
   Mixer mixer = Mixer::attention;
@@ -113,16 +127,19 @@ struct Architecture {
   bool biases = false;
   bool clamped = false;  // the inputs of gated activations
   double dropout = 0;
-  long window = 0;             // tokens that a query of a window layer sees
-  bool window_chunks = false;  // of its own chunk of the sequence, instead of those before it
-  bool sinks = false;          // a learned offset of each head's softmax
+  long window = 0;              // tokens that a query of a window layer sees
+  bool window_chunks = false;   // of its own chunk of the sequence, instead of those before it
+  bool sinks = false;           // a learned offset of each head's softmax
+  bool attention_gate = false;  // what attention gives is gated by the sigmoid of a projection of its own
   std::optional<Mla> mla;
   std::optional<Mamba> mamba;
+  std::optional<DeltaNet> delta;
   int experts = 0;  // 0: dense
   int experts_per_token = 0;
-  long expert_ffn = 0;     // 0: ffn
-  long shared_ffn = 0;     // inner size of the experts that every token visits, together; 0: none
-  long expert_latent = 0;  // experts work on this many channels, projected to and fro; 0: on the hidden state
+  long expert_ffn = 0;       // 0: ffn
+  long shared_ffn = 0;       // inner size of the experts that every token visits, together; 0: none
+  bool shared_gate = false;  // what these give is gated by a number of each token
+  long expert_latent = 0;    // experts work on this many channels, projected to and fro; 0: on the hidden state
   std::optional<NextToken> next_token;
   std::vector<Tower> towers;
   std::string source;

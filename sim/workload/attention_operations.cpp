@@ -132,11 +132,25 @@ void latent_up_forward(Builder& b, const Work& w) {
   b.gemm("KV up", w.s.precision, w.s.tokens, latent_up_channels(w), rkv);
 }
 
+// Channels of the first product: queries, keys, values, and gates where attention has them.
+double projected_width(const Work& w) {
+  return w.s.query + 2 * w.s.kv + (w.n.attention_gate ? w.s.output : 0);
+}
+
+// Gates are copied out of the projection, and what attention gives is multiplied by their sigmoids in one kernel
+// (Megatron-Core, attention.py, _apply_output_gate).
+void gate(Builder& b, const Work& w, bool backward) {
+  if (!w.n.attention_gate) return;
+  const double elements = w.s.tokens * w.s.output;
+  if (backward) return b.bare("attention gate gradient", kBf16 * elements * 7, 2);
+  b.bare("attention gate", kBf16 * elements * 5, 2);
+}
+
 // From the normed input to queries, keys and values.
 void project_forward(Builder& b, const Work& w) {
   const Sizes& s = w.s;
   const bool sp = w.p.sequence_parallel;
-  const double qkv = s.query + 2 * s.kv;
+  const double qkv = projected_width(w);
   b.cast("cast QKV input", s.precision, s.shard * s.hidden);
   if (w.n.mla) {
     // Each rank brings its own tokens to the latents; these are gathered.
@@ -159,7 +173,7 @@ void project_forward(Builder& b, const Work& w) {
 void project_backward(Builder& b, const Work& w) {
   const Sizes& s = w.s;
   const bool sp = w.p.sequence_parallel, trained = w.trained();
-  const double qkv = s.query + 2 * s.kv;
+  const double qkv = projected_width(w);
   if (normed(w) > 0) b.norm("norm queries and keys gradient", kBf16 * normed(w) * 3, 4);
   if (b.eager()) b.memory("join QKV gradients", kBf16 * s.tokens * qkv * 2);
   b.bias_gradients("attention biases' gradients", w, kBf16 * s.tokens * (qkv + s.hidden), kBf16 * s.shard * s.hidden,
@@ -223,6 +237,7 @@ void attention_forward(Builder& b, const Work& w) {
     b.memory("merge CP parts", kBf16 * s.tokens * ((3 * w.p.cp - 1) * s.query + 2 * 2 * s.kv), 4 * w.p.cp);
   if (w.p.cp > 1 && w.p.context == ContextExchange::heads)
     b.exchange("CP heads", Exchange::cp_all_to_all, kBf16 * s.tokens * s.output);
+  gate(b, w, false);
   b.cast("cast projection input", s.precision, s.tokens * s.output);
   b.gemm("projection", s.precision, s.tokens, s.hidden, s.output);
   if (w.targets() >= 2) lora_forward(b, "LoRA projection", w.t, s.tokens, s.output, s.hidden);
@@ -240,6 +255,7 @@ void attention_backward(Builder& b, const Work& w) {
   b.gemm("projection input gradient", s.precision, s.tokens, s.output, s.hidden);
   if (w.trained()) b.gemm("projection weight gradient", s.precision, s.hidden, s.output, s.tokens), b.of_weights();
   if (w.targets() >= 2) lora_backward(b, "LoRA projection", w.t, s.tokens, s.output, s.hidden);
+  gate(b, w, true);
   attention_gradient(b, w);
   rotate(b, w, true);
   project_backward(b, w);

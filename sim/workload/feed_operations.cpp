@@ -121,6 +121,19 @@ void combine(Builder& b, const Work& w, const ExpertSizes& e, const char* name) 
   if (w.p.ep > 1) b.exchange(name, Exchange::ep_all_to_all, kBf16 * e.routed.sent * e.width * w.t.expert_imbalance);
 }
 
+// The experts that every token visits, and the number by which what they give is multiplied.
+void shared_forward(Builder& b, const Work& w) {
+  if (w.n.shared_ffn == 0) return;
+  dense_forward(b, w, static_cast<double>(w.n.shared_ffn) / w.s.tp);
+  if (w.n.shared_gate) b.bare("shared experts' gate", kBf16 * w.s.shard * w.s.hidden * 3, 3);
+}
+
+void shared_backward(Builder& b, const Work& w) {
+  if (w.n.shared_ffn == 0) return;
+  if (w.n.shared_gate) b.bare("shared experts' gate's gradient", kBf16 * w.s.shard * w.s.hidden * 7, 6);
+  dense_backward(b, w, static_cast<double>(w.n.shared_ffn) / w.s.tp);
+}
+
 }  // namespace
 
 bool pads_rows(const Work& w) {
@@ -204,7 +217,7 @@ void experts_forward(Builder& b, const Work& w) {
     b.memory("unpermutation", moved + kBf16 * s.shard * e.width, 2), b.of_instructions(kRows);
   }
   if (w.n.expert_latent > 0) b.gemm("latent out", s.precision, s.shard, s.hidden, e.width);
-  if (w.n.shared_ffn > 0) dense_forward(b, w, static_cast<double>(w.n.shared_ffn) / s.tp);
+  shared_forward(b, w);
   b.memory("residual 2", kBf16 * s.shard * s.hidden * (w.n.dropout > 0 ? 3.5 : 3));
 }
 
@@ -217,7 +230,7 @@ void experts_backward(Builder& b, const Work& w) {
     if (w.trained()) b.gemm(weight, s.precision, out, in, s.shard), b.of_weights();
   };
   if (w.n.dropout > 0) b.memory("dropout 2 gradient", kBf16 * s.shard * s.hidden * 2.5);
-  if (w.n.shared_ffn > 0) dense_backward(b, w, static_cast<double>(w.n.shared_ffn) / s.tp);
+  shared_backward(b, w);
   if (w.n.expert_latent > 0) dense("latent out input gradient", "latent out weight gradient", s.hidden, e.width);
   b.memory("unpermutation gradient", 2 * moved, b.eager() ? 1 : 3), b.of_instructions(kRows);
   if (b.eager()) b.memory("gates' gradient", 2 * 2 * moved, 3), b.at_rate(w.software.kernels.scale_rows);

@@ -109,6 +109,11 @@ class Builder {
     o.bare = true;
     push(o);
   }
+  // Kernels bound by their instructions: `h100_s` on an H100.
+  void instructions(const char* name, double h100_s, double bytes, double flops, int launches) {
+    bare(name, bytes, launches);
+    out_.back().on_h100_s = h100_s, out_.back().flops = flops;
+  }
   // The last operation reads and writes parts of rows, at the rate of norms.
   void of_halves() { out_.back().norm = true; }
   // The last memory operation is bound by its instructions for this share of its time on an H100 (multiprocessors.hpp).
@@ -226,6 +231,8 @@ void attention_core(Builder& b, const Work& w);  // scores and their use, alone
 void latents_again(Builder& b, const Work& w);   // queries, keys and values from their latents, with their positions
 void mamba_forward(Builder& b, const Work& w);
 void mamba_backward(Builder& b, const Work& w);
+void delta_forward(Builder& b, const Work& w);
+void delta_backward(Builder& b, const Work& w);
 void mlp_forward(Builder& b, const Work& w, double inner, const char* norm_first);
 void mlp_backward(Builder& b, const Work& w, double inner);
 void experts_forward(Builder& b, const Work& w);

@@ -111,7 +111,7 @@ struct Writer {
   }
   // Queries, keys and values.
   std::vector<int> projected(int h) {
-    const double width = s.query + 2 * s.kv;
+    const double width = s.query + 2 * s.kv + (w.n.attention_gate ? s.output : 0);
     if (w.n.mla) return latents(h);
     const int g = gather(h, s.hidden);
     if (w.t.recompute != Recompute::alternate) return {product(g, {s.tokens, s.hidden, width, 1, h, 1, eager})};
@@ -141,6 +141,7 @@ struct Writer {
 
   int attention(int x) {
     std::vector<int> inputs = projected(norm(x, s.shard * s.hidden));
+    const int gates = inputs.front();  // beside the queries, where there are any
     if (w.n.qk_norm != QkNorm::none && !w.n.mla) inputs.push_back(norm(inputs.front(), s.tokens * (s.query + s.kv)));
     const bool repeats = eager && w.n.rotary && !w.n.mla, heads = w.p.cp > 1 && w.p.context == ContextExchange::heads;
     if (repeats) {
@@ -176,6 +177,7 @@ struct Writer {
     const int own = a;
     if (heads) a = op({own}, tape.bytes(own));
     tape.module(before);
+    if (w.n.attention_gate) a = op({a, gates}, tape.bytes(a), {a, gates});
     // What a product wants of recomputed attention stays; attention is among what every other operation's rule keeps.
     if (w.t.recompute == Recompute::selective && keeps_input(2)) tape.keep(a);
     if (w.t.recompute == Recompute::alternate) tape.keep(own), tape.keep(statistics);
@@ -199,6 +201,38 @@ struct Writer {
     tape.add(scan);
     const int gated = op({scanned}, kBf16 * s.tokens * inner, {scanned});
     return sum(x, scatter(product(gated, {s.tokens, inner, s.hidden, 2})));
+  }
+
+  // Megatron-Core's module (gated_delta_net.py): the convolution keeps its input in rows, norms over a head what they
+  // read, the rule what it reads, a product of keys for every chunk and decays in FP32, the gated norm what it reads.
+  int delta(int x) {
+    constexpr double kChunk = 64;
+    const DeltaNet& d = *w.n.delta;
+    const double heads = d.value_heads / s.tp, keys = static_cast<double>(d.keys()) / s.tp;
+    const double values = static_cast<double>(d.values()) / s.tp, convolved = static_cast<double>(d.convolved()) / s.tp;
+    const bool fused = w.software.kernels.fused_delta;
+    const int h = norm(x, s.shard * s.hidden), g = gather(h, s.hidden);
+    const int in = product(g, {s.tokens, s.hidden, static_cast<double>(d.projected()) / s.tp, 1, h});
+    const int rows = fused ? in : op({in}, kBf16 * s.tokens * convolved);
+    const int mixed = op({rows}, kBf16 * s.tokens * convolved, {rows});
+    int inputs = mixed;
+    if (!fused) {
+      const int copied = op({mixed}, kBf16 * s.tokens * 2 * keys);
+      const int normed = op({copied}, kBf16 * s.tokens * 2 * keys, {copied});
+      const double repeated = 2 * heads * static_cast<double>(d.key_dim) + values;
+      inputs = op({normed, mixed}, kBf16 * s.tokens * repeated);
+    }
+    const int gates = fused ? in : op({in}, kBf16 * s.tokens * values + 2 * kFp32 * s.tokens * heads);
+    const int products = tape.tensor(kBf16 * s.tokens * heads * kChunk + kFp32 * s.tokens * heads);
+    const int made = tape.tensor(kBf16 * s.tokens * values);
+    TapeOp rule{{inputs, gates}, {made, products}, {inputs, products}};
+    // The states of all chunks, and with their gradients.
+    const double states = kBf16 * s.tokens / kChunk * heads * static_cast<double>(d.key_dim * d.value_dim);
+    rule.forward_workspace = states + 2 * tape.bytes(made), rule.backward_workspace = 2 * states + 4 * tape.bytes(made);
+    tape.add(rule);
+    const int normed = fused ? made : op({made}, tape.bytes(made), {made});
+    const int gated = op({normed, gates}, tape.bytes(made), {normed, gates});
+    return sum(x, scatter(product(gated, {s.tokens, values, s.hidden, 2})));
   }
 
   // The way up, the activation, the way down; of each of `groups` experts.
@@ -272,8 +306,8 @@ struct Writer {
   }
 };
 
-// What a next-token layer begins with: embeddings of the tokens after and what the head before it took, normed and
-// projected together.
+}  // namespace
+
 Tape join_tape(const Work& w) {
   Tape tape(w.t, w.software.kernels.eager_elementwise);
   Writer writer{tape, w};
@@ -288,8 +322,6 @@ Tape join_tape(const Work& w) {
   return tape;
 }
 
-}  // namespace
-
 Tape layer_tape(const Work& given) {
   static const Training plain{};
   Training as_kept = given.t;
@@ -303,69 +335,13 @@ Tape layer_tape(const Work& given) {
   int y = x;
   if (w.kind.mixer == Mixer::mamba)
     y = writer.mamba(y);
+  else if (w.kind.mixer == Mixer::delta)
+    y = writer.delta(y);
   else if (w.kind.mixer != Mixer::none)
     y = writer.attention(y);
   if (w.kind.feed != Feed::none) y = writer.feed(y);
   tape.output(y);
   return tape;
-}
-
-Tape head_tape(const Work& w) {
-  static const Training plain{};  // the head is never recomputed
-  Tape tape(plain, w.software.kernels.eager_elementwise);
-  const Sizes& s = w.s;
-  const double logits = s.tokens * static_cast<double>(w.n.vocabulary) / s.tp / w.t.loss_chunks;
-  const int x = tape.tensor(kBf16 * s.shard * s.hidden);
-  tape.input(x);
-  const int h = tape.tensor(kBf16 * s.shard * s.hidden);
-  tape.add({{x}, {h}, {x}});
-  int g = h;
-  if (s.tp > 1 && w.p.sequence_parallel) {
-    g = tape.tensor(kBf16 * s.tokens * s.hidden);
-    tape.add({{h}, {g}, {}});
-  }
-  const int y = tape.tensor(kBf16 * logits, Held::narrow_logits);
-  TapeOp product{{g}, {y}, {}};
-  if (w.trained()) {
-    product.saves = {g};
-    product.weight_gradient = kBf16 * static_cast<double>(w.n.vocabulary) / s.tp * s.hidden;
-  }
-  tape.add(product);
-  if (w.software.memory.loss == Loss::in_place) {
-    tape.output(y);
-    return tape;
-  }
-  const int loss = tape.tensor(0, Held::logits);
-  if (w.software.memory.loss == Loss::eager) {
-    // FP32 logits, their log softmax, and the gradients of both.
-    const int wide = tape.tensor(kFp32 * logits, Held::logits), chances = tape.tensor(kFp32 * logits, Held::logits);
-    tape.add({{y}, {wide}, {}});
-    TapeOp softmax{{wide}, {chances}, {chances}};
-    // Over parts of the vocabulary: exponentials beside (torch.distributed.tensor.parallel.loss).
-    if (s.tp > 1) softmax.backward_workspace = kFp32 * logits;
-    tape.add(softmax);
-    tape.add({{chances}, {loss}, {chances}});
-  } else {
-    const int chances = tape.tensor(kFp32 * logits, Held::logits);  // FP32, in place of the logits
-    tape.add({{y}, {loss, chances}, {chances}});
-  }
-  tape.output(loss);
-  return tape;
-}
-
-std::vector<HeadPiece> head_pieces(Work w) {
-  const auto h = static_cast<double>(w.n.hidden), head = 2 * h * static_cast<double>(w.n.vocabulary);
-  std::vector<HeadPiece> pieces;
-  for (int depth = 0; w.n.next_token && depth < w.n.next_token->depth; ++depth) {
-    pieces.push_back({join_tape(w), 4 * h * h, depth > 0});
-    for (const LayerKind& kind : next_token_kinds(w.n)) {
-      w.kind = kind;
-      pieces.push_back({layer_tape(w), layer_flops(w.n, kind, static_cast<double>(w.t.sequence))});
-    }
-    pieces.push_back({head_tape(w), head});
-  }
-  pieces.push_back({head_tape(w), head, !pieces.empty()});
-  return pieces;
 }
 
 std::vector<int> offload_due(int offloaded, int layers) {

@@ -6,6 +6,9 @@
 
 namespace tw {
 
+// What a next-token layer begins with: embeddings of the tokens after and what the head before it took, normed and
+// projected together.
+Tape join_tape(const Work& w);
 Tape layer_tape(const Work& work);
 // Final norm, head and loss.
 Tape head_tape(const Work& work);

@@ -18,6 +18,10 @@ void add_layer(TokenFlops& sum, const Architecture& n, const LayerKind& kind, do
     const auto inner = static_cast<double>(n.mamba->inner()), state = static_cast<double>(n.mamba->state);
     sum.linear += h * (3 * inner + static_cast<double>(n.mamba->maps()) + n.mamba->heads);
     sum.scores += mamba_scan_flops / 2 * inner * state;
+  } else if (kind.mixer == Mixer::delta) {
+    const DeltaNet& d = *n.delta;
+    sum.linear += h * static_cast<double>(d.projected() + d.values());
+    sum.scores += static_cast<double>(d.convolved() * d.convolution) + delta_rule_work(d);
   } else if (kind.mixer != Mixer::none) {
     const auto q = static_cast<double>(n.query_width()), out = static_cast<double>(n.output_width());
     if (n.mla) {
@@ -26,7 +30,7 @@ void add_layer(TokenFlops& sum, const Architecture& n, const LayerKind& kind, do
       sum.linear += h * (rkv + static_cast<double>(n.mla->rope)) +
                     rkv * n.heads * static_cast<double>(n.mla->nope + n.mla->value) + out * h;
     } else {
-      sum.linear += h * (q + out + 2 * static_cast<double>(n.kv_width()));
+      sum.linear += h * (q + (n.attention_gate ? 2 : 1) * out + 2 * static_cast<double>(n.kv_width()));
     }
     sum.scores += mean_keys(n, kind.mixer, sequence, causal_half) * (q + out);
   }

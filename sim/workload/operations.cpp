@@ -47,6 +47,8 @@ void forward(Builder& b, const Work& w) {
   b.part(mixer_part(w));
   if (w.kind.mixer == Mixer::mamba)
     mamba_forward(b, w);
+  else if (w.kind.mixer == Mixer::delta)
+    delta_forward(b, w);
   else if (w.kind.mixer != Mixer::none)
     attention_forward(b, w);
   b.part(GraphPart::feed);
@@ -60,6 +62,8 @@ void backward(Builder& b, const Work& w) {
   b.part(mixer_part(w));
   if (w.kind.mixer == Mixer::mamba)
     mamba_backward(b, w);
+  else if (w.kind.mixer == Mixer::delta)
+    delta_backward(b, w);
   else if (w.kind.mixer != Mixer::none)
     attention_backward(b, w);
   // Later micro-batches add their weight gradients to the first one's, tensor by tensor. A layer that is traced is

@@ -54,9 +54,10 @@ struct Operation {
   int launches = 1;                  // kernels the host issues for it
   GraphPart part = GraphPart::feed;  // of the layer
   bool stops_host = false;           // the host waits for it
-  bool bare = false;    // memory: kernels of one module, issued one after the other (Software::Host::per_kernel)
-  bool norm = false;    // memory: runs at the bandwidth of norms, not of copies
-  double sm_share = 0;  // memory: share of its time on an H100 that follows multiprocessors and clock, not the memory
+  bool bare = false;     // memory: kernels of one module, issued one after the other (Software::Host::per_kernel)
+  bool norm = false;     // memory: runs at the bandwidth of norms, not of copies
+  double sm_share = 0;   // memory: share of its time on an H100 that follows multiprocessors and clock, not the memory
+  double on_h100_s = 0;  // memory: time of kernels that instructions bind, on an H100 (instruction_time_s)
   double rate =
       0;  // memory: bytes a second whatever the memory gives (Software::Kernels::rated_peak); 0: its bandwidth
 };
@@ -89,5 +90,10 @@ double model_flops_per_sample(const Architecture& network, const Training& train
 
 // A Mamba-2 scan: FLOPs for each channel, state and token, forward (Megatron-LM, mamba_layer_flops).
 inline constexpr double mamba_scan_flops = 7;
+// Multiply-adds of a gated delta rule for each token, forward: keys against keys, the state's correction and decay, and
+// what queries read of it (Megatron-LM, gdn_layer_flops).
+inline double delta_rule_work(const DeltaNet& d) {
+  return 4.0 * static_cast<double>(d.value_heads * d.key_dim * d.value_dim);
+}
 
 }  // namespace tw

@@ -29,7 +29,8 @@ void add_attention(Parts& parts, const Architecture& n, const Plan& p) {
     return;
   }
   const auto kv = static_cast<double>(n.kv_width());
-  dense(h * (q + out) + (n.biases ? q : 0), p.tp);
+  const double gates = n.attention_gate ? out : 0;
+  dense(h * (q + gates + out) + (n.biases ? q + gates : 0), p.tp);
   // With fewer key and value heads than ranks, ranks hold the same ones.
   dense(2 * kv * (h + (n.biases ? 1 : 0)), std::min(p.tp, n.kv()));
   if (n.biases) dense(h, 1);
@@ -45,6 +46,16 @@ void add_mamba(Parts& parts, const Architecture& n, const Plan& p) {
   parts.push_back({ParameterKind::dense, in + convolution + 3 * heads + inner + inner * h, p.tp});
 }
 
+void add_delta(Parts& parts, const Architecture& n, const Plan& p) {
+  const DeltaNet& d = *n.delta;
+  const auto h = static_cast<double>(n.hidden), values = static_cast<double>(d.values());
+  parts.push_back({ParameterKind::dense,
+                   h * static_cast<double>(d.projected()) + static_cast<double>(d.convolved() * d.convolution) +
+                       2 * d.value_heads + values * h,
+                   p.tp});
+  parts.push_back({ParameterKind::dense, static_cast<double>(d.value_dim), 1});  // norm of a head
+}
+
 void add_feed(Parts& parts, const Architecture& n, Feed feed, const Plan& p) {
   const auto h = static_cast<double>(n.hidden);
   const auto mlp = [&](double width, double inner) {
@@ -56,6 +67,7 @@ void add_feed(Parts& parts, const Architecture& n, Feed feed, const Plan& p) {
   parts.push_back({ParameterKind::expert, n.experts * mlp(width, inner), p.ep * p.expert_tp()});
   parts.push_back({ParameterKind::dense, n.experts * (h + (n.biases ? 1 : 0)), 1});  // router
   if (n.expert_latent > 0) parts.push_back({ParameterKind::dense, 2 * h * width, 1});
+  if (n.shared_gate) parts.push_back({ParameterKind::dense, h, 1});
   if (n.shared_ffn > 0) parts.push_back({ParameterKind::dense, mlp(h, static_cast<double>(n.shared_ffn)), p.tp});
 }
 
@@ -67,6 +79,8 @@ Parts layer_parts(const Architecture& n, const LayerKind& kind, const Plan& p) {
   Parts parts;
   if (kind.mixer == Mixer::mamba)
     add_mamba(parts, n, p);
+  else if (kind.mixer == Mixer::delta)
+    add_delta(parts, n, p);
   else if (kind.mixer != Mixer::none)
     add_attention(parts, n, p);
   add_feed(parts, n, kind.feed, p);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kMostLayers = 100000;
 constexpr const char* kForms =
-    "attention, window or mamba, +mlp or +experts, or one of these alone; n*layer, n*(layers)";
+    "attention, window, mamba or delta, +mlp or +experts, or one of these alone; n*layer, n*(layers)";
 
 class Parser {
  public:
@@ -67,6 +67,7 @@ class Parser {
       const Mixer mixer = word == "attention" ? Mixer::attention
                           : word == "window"  ? Mixer::window
                           : word == "mamba"   ? Mixer::mamba
+                          : word == "delta"   ? Mixer::delta
                                               : Mixer::none;
       const Feed feed = word == "mlp" ? Feed::mlp : word == "experts" ? Feed::experts : Feed::none;
       if (mixer == Mixer::none && feed == Feed::none)
@@ -167,6 +168,7 @@ void check_architecture(const Architecture& n, const ReadContext& at) {
   };
   needs(has([](const LayerKind& k) { return k.mixer == Mixer::window; }), n.window > 0, "window", "window layers");
   needs(has([](const LayerKind& k) { return k.mixer == Mixer::mamba; }), n.mamba.has_value(), "mamba", "mamba layers");
+  needs(has([](const LayerKind& k) { return k.mixer == Mixer::delta; }), n.delta.has_value(), "delta", "delta layers");
   const bool experts = has([](const LayerKind& k) { return k.feed == Feed::experts; });
   needs(experts, n.experts > 0, "experts", "expert layers");
   if (experts && n.experts > 0 && (n.experts_per_token < 1 || n.experts_per_token > n.experts))
@@ -177,6 +179,7 @@ void check_architecture(const Architecture& n, const ReadContext& at) {
     if (given && !experts) at.at(key).fault(fmt::format("{} without expert layers", key), "a network with experts");
   };
   of_experts(n.experts == 0 && n.experts_per_token > 0, "experts_per_token");
+  of_experts(n.shared_gate, "shared_gate");
   of_experts(n.expert_ffn > 0, "expert_ffn"), of_experts(n.shared_ffn > 0, "shared_ffn");
   of_experts(n.expert_latent > 0, "expert_latent");
   const bool attends = has([](const LayerKind& k) { return k.mixer == Mixer::attention || k.mixer == Mixer::window; });
@@ -192,6 +195,17 @@ void check_architecture(const Architecture& n, const ReadContext& at) {
     at.at("mamba").at("groups").fault(
         fmt::format("groups = {} does not divide {} Mamba heads", n.mamba->groups, n.mamba->heads),
         "a divisor of heads");
+  if (n.delta && n.delta->value_heads % n.delta->key_heads != 0)
+    at.at("delta")
+        .at("value_heads")
+        .fault(fmt::format("{} value heads are no multiple of {} key heads", n.delta->value_heads, n.delta->key_heads),
+               "a multiple of key_heads");
+  if (n.attention_gate && (n.mla || !attends))
+    at.at("attention_gate")
+        .fault(n.mla ? "no gate of latent attention is known" : "attention_gate without attention",
+               "leave attention_gate out");
+  if (n.shared_gate && n.shared_ffn == 0)
+    at.at("shared_gate").fault("shared_gate without shared experts", "shared_ffn above 0");
   check_towers(n, at);
 }
 

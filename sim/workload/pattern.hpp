@@ -12,10 +12,10 @@ namespace tw {
 
 struct Training;
 
-// A pattern lists layers in order. A layer is a mixer, a feed, or both joined by +: attention, window, mamba; mlp,
-// experts. `n*layer` and `n*(layers)` repeat: "3*attention+mlp 58*attention+experts". The letters of hybrid models are
-// understood, too: M mamba, * attention, E experts, - mlp, as in "MEMEM*EME".
-// Returns what is wrong with it; empty when nothing is.
+// A pattern lists layers in order. A layer is a mixer, a feed, or both joined by +: attention, window, mamba, delta;
+// mlp, experts. `n*layer` and `n*(layers)` repeat: "3*attention+mlp 58*attention+experts". The letters of hybrid models
+// are understood, too: M mamba, * attention, E experts, - mlp, as in "MEMEM*EME". Returns what is wrong with it; empty
+// when nothing is.
 std::string parse_pattern(const std::string& text, std::vector<LayerKind>& out);
 
 // All layers of the stack, in order; those of a valid pattern.

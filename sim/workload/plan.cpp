@@ -159,6 +159,13 @@ void check_plan(const Plan& plan, const Architecture& network, const Training& t
     at.at("tp").fault(fmt::format("tp = {} and {} key/value heads: neither divides the other", plan.tp, network.kv()),
                       nearest_divisors(network.kv(), plan.tp));
   if (network.mamba) must_divide(network.mamba->heads, "the Mamba heads", plan.tp, at, "tp");
+  if (network.delta) must_divide(network.delta->key_heads, "the delta rule's key heads", plan.tp, at, "tp");
+  // Mixers whose state walks through the whole sequence exchange their heads over contexts, whatever attention does.
+  const auto of_rank = [&](int heads, const char* what) {
+    if (heads / plan.tp > 0 && plan.cp > 1) must_divide(heads / plan.tp, what, plan.cp, at, "cp");
+  };
+  if (network.mamba) of_rank(network.mamba->heads, "the Mamba heads of a rank");
+  if (network.delta) of_rank(network.delta->key_heads, "the delta rule's key heads of a rank");
   if (some([](const LayerKind& k) { return k.feed == Feed::mlp; }))
     must_divide(network.ffn, "the MLP size", plan.tp, at, "tp");
   if (network.shared_ffn > 0) must_divide(network.shared_ffn, "the shared experts' size", plan.tp, at, "tp");

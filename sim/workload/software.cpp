@@ -104,6 +104,10 @@ void describe_eager(Description<Software::Kernels>& d) {
       "keys of attention that take as long as a Mamba-2 scan for each token that a token meets: half a chunk, and "
       "its states twice",
       above(0));
+  d.optional("delta_rule", &Kernels::delta_rule,
+             "kernels of gated delta rules: of flash-linear-attention (Triton) or of FlashQLA");
+  d.optional("fused_delta", &Kernels::fused_delta,
+             "what stands between a gated delta rule and its products is fused to a few kernels");
   d.optional("norm_backward_speed", &Kernels::norm_backward_speed,
              "eager kernels: bandwidth of a norm's backward over that of its forward", between(0.01, 10));
   d.optional("optimizer_efficiency", &Kernels::optimizer_efficiency,

@@ -17,6 +17,9 @@ struct Accelerator;
 // kernel that leaves the gradients in the place of BF16 logits.
 enum class Loss { eager, fp32, in_place };
 
+// Libraries of kernels for gated delta rules.
+enum class DeltaRule { fla, flash_qla };
+
 // A part of a layer that a CUDA graph may hold.
 enum class GraphPart { attention, mamba, router, feed };
 
@@ -106,6 +109,8 @@ struct Software {
     // times faster at 16 thousand), and FlashAttention 2 takes 1 / 0.565 of the kernel that attention is measured with
     // (reference/gpu_lab_4/attention_long.csv). A token meets half its chunk, and its states on the way in and out.
     double scan_keys = 2700 / 2.0 / 0.565 / (256 / 2 + 2 * 64);
+    DeltaRule delta_rule = DeltaRule::fla;
+    bool fused_delta = false;           // what stands around a delta rule is fused, queries are not copied and repeated
     double norm_backward_speed = 0.64;  // eager: bandwidth of a norm's backward over that of its forward
     double gradient_copy_passes = 0;    // bucket copies and scaling around an all-reduce of gradients
     double gather_copy_passes = 0;      // copies out of gather buffers and into reduce-scatter buffers

@@ -90,6 +90,10 @@ TEST_CASE("parameters, total and active, are the published ones to half a percen
               {"qwen3-32b", 32.76, 0, true},
               {"olmo3-7b", 7.30, 0, true},
               {"olmo3-32b", 32.23, 0, true},
+              {"kimi-k2", 1026.4, 0, true},
+              {"qwen3-next-80b-a3b", 79.7, 0, true},
+              {"qwen3.5-35b-a3b", 34.7, 0, true},
+              {"qwen3.5-27b", 26.9, 0, true},
               {"llama3.1-8b", 8.03, 8.03, true}};
   for (const auto& row : rows) {
     INFO(row.file);

@@ -59,10 +59,19 @@ class Draw {
     c.layers.assign(static_cast<size_t>(p.pp * p.vp), n.layers / (p.pp * p.vp));
     c.training.loss_chunks = one_of({1, 1, 8});
     if (n.vocabulary > 0 && coin()) n.towers.push_back(tower(c.training));
+    if (one_of({0, 1, 2}) == 0) hybrid(n);
     return c;
   }
 
  private:
+  // Every other layer a gated delta rule, attention gated.
+  void hybrid(Architecture& n) {
+    const std::string feed = n.experts > 0 ? "experts" : "mlp";
+    n.pattern = std::to_string(n.layers / 2) + "*(attention+" + feed + " delta+" + feed + ")";
+    n.delta = DeltaNet{32, one_of({32, 64}), 128, 128};
+    n.attention_gate = coin();
+    if (n.experts > 0 && coin()) n.shared_ffn = 4096, n.shared_gate = coin();
+  }
   Tower tower(Training& t) {
     Tower w;
     w.name = "eye", w.layers = one_of({4, 6}), w.hidden = 1024, w.ffn = 4096, w.heads = 16, w.patch = 588;

@@ -12,6 +12,7 @@
 #include "report/run_lines.hpp"
 #include "topology/fabric.hpp"
 #include "topology/inspect.hpp"
+#include "workload/hf_config.hpp"
 
 namespace tw::cli {
 namespace {
@@ -76,14 +77,16 @@ Command read_command() {
       "  trainwatt read cables.csv -o my-cluster.json --svg my-cluster.svg\n"
       "  trainwatt read outlets.csv --map \"time=When,watts=Load (W),source=Outlet\" -o measured.csv\n"
       "\n"
-      "Networks: config.json of a Hugging Face repository (families llama, mistral, mixtral, qwen2, qwen3, qwen3_moe, "
-      "deepseek_v2, deepseek_v3, kimi_k2, gpt_oss, nemotron_h, llama4, olmo2, olmo3).\n"
-      "Clusters: NCCL topology XML (NCCL_TOPO_DUMP_FILE), Slurm's topology.conf, network files of ASTRA-sim (yml, "
-      "json), a CSV of cables (from, port, to, port, speed). What such a file leaves open, as watts and storage, comes "
-      "from a known cluster (--base), and is said.\n"
-      "Power: CSV of nvidia-smi, DCGM, IPMI, a PDU, RAPL; samples of Prometheus (DCGM, Kepler), as text with time "
-      "stamps or the json of /api/v1/query_range. The series can be compared with a simulation (compare) or drawn "
-      "under it (/reference/trace of a scenario).",
+      "Networks: config.json of a Hugging Face repository (families " +
+          hf_families() +
+          ").\n"
+          "Clusters: NCCL topology XML (NCCL_TOPO_DUMP_FILE), Slurm's topology.conf, network files of ASTRA-sim (yml, "
+          "json), a CSV of cables (from, port, to, port, speed). What such a file leaves open, as watts and storage, "
+          "comes "
+          "from a known cluster (--base), and is said.\n"
+          "Power: CSV of nvidia-smi, DCGM, IPMI, a PDU, RAPL; samples of Prometheus (DCGM, Kepler), as text with time "
+          "stamps or the json of /api/v1/query_range. The series can be compared with a simulation (compare) or drawn "
+          "under it (/reference/trace of a scenario).",
       {argument("file", "FILE", "file of another tool; its kind is told by what stands in it", &a->file),
        output_file("-o,--output", "file to write (default: stdout)", &a->output),
        output_file("--svg", "draw the cluster; - is stdout", &a->svg),

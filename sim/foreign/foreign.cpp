@@ -14,7 +14,9 @@ bool is_hf_config(const Source& s) {
 }
 
 Reading read_hf_config(const Source& s, const Options&, Faults& faults) {
-  return {network_of_hf_config(s.text, s.name, faults), {}};
+  Reading reading;
+  reading.text = network_of_hf_config(s.text, s.name, faults, &reading.said);
+  return reading;
 }
 
 }  // namespace

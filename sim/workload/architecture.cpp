@@ -101,6 +101,8 @@ void Architecture::describe(Description<Architecture>& d) {
   d.optional("rotary_scaled", &Architecture::rotary_scaled,
              "its sines and cosines carry a factor (YaRN), which fused kernels of training frameworks do not know");
   d.optional("biases", &Architecture::biases, "linear layers carry biases");
+  d.optional("attention_biases", &Architecture::attention_biases,
+             "where other layers carry none: those of queries, keys and values do, or of the output, too");
   d.optional("clamped", &Architecture::clamped, "inputs of the gated activation are clamped");
   d.optional("dropout", &Architecture::dropout, "dropout probability", between(0, 1));
   d.optional("window", &Architecture::window, "tokens that a query of a window layer sees", between(0, 1e9));

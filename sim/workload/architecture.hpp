@@ -20,6 +20,9 @@ enum class Norm { rmsnorm, layernorm };
 // Norms of queries and keys: none, over each head, or over all heads together.
 enum class QkNorm { none, head, width };
 
+// Biases of attention alone: none, of queries, keys and values, or of the output's projection, too.
+enum class AttentionBiases { none, qkv, all };
+
 // Multi-head latent attention: queries, and keys and values, through narrow projections (DeepSeek-V2, section 2.1).
 struct Mla {
   long query_rank = 0;  // 0: queries straight from the hidden state
@@ -125,7 +128,8 @@ struct Architecture {
   bool rotary = true;
   bool rotary_scaled = false;  // its sines and cosines carry a factor (YaRN)
   bool biases = false;
-  bool clamped = false;  // the inputs of gated activations
+  AttentionBiases attention_biases = AttentionBiases::none;  // where the others have none
+  bool clamped = false;                                      // the inputs of gated activations
   double dropout = 0;
   long window = 0;              // tokens that a query of a window layer sees
   bool window_chunks = false;   // of its own chunk of the sequence, instead of those before it
@@ -145,6 +149,8 @@ struct Architecture {
   std::string source;
 
   int kv() const { return mla ? heads : kv_heads > 0 ? kv_heads : heads; }
+  bool qkv_biases() const { return biases || attention_biases != AttentionBiases::none; }
+  bool output_biases() const { return biases || attention_biases == AttentionBiases::all; }
   long head_size() const { return head_dim > 0 ? head_dim : hidden / heads; }
   long query_width() const { return heads * (mla ? mla->nope + mla->rope : head_size()); }
   // Mean of the keys' and the values' width.

@@ -176,8 +176,10 @@ void project_backward(Builder& b, const Work& w) {
   const double qkv = projected_width(w);
   if (normed(w) > 0) b.norm("norm queries and keys gradient", kBf16 * normed(w) * 3, 4);
   if (b.eager()) b.memory("join QKV gradients", kBf16 * s.tokens * qkv * 2);
-  b.bias_gradients("attention biases' gradients", w, kBf16 * s.tokens * (qkv + s.hidden), kBf16 * s.shard * s.hidden,
-                   1);
+  const double out = w.n.output_biases() ? s.hidden : 0;
+  if (w.n.qkv_biases())
+    b.bias_gradients("attention biases' gradients", kBf16 * s.tokens * (qkv + out), kBf16 * s.shard * out,
+                     out > 0 ? 1 : 0);
   b.cast("cast QKV gradient", s.precision, s.tokens * qkv);
   const auto products = [&](const char* input, const char* weight, double rows, double out, double in) {
     b.gemm(input, s.precision, rows, in, out);

@@ -57,8 +57,9 @@ void dense_backward(Builder& b, const Work& w, double inner) {
   if (w.targets() >= 4) lora_backward(b, "LoRA MLP down", w.t, s.tokens, inner, s.hidden);
   activation_gradient(b, w, s.tokens, inner);
   b.cast("cast MLP up gradient", s.precision, s.tokens * up);
-  b.bias_gradients("MLP biases' gradients", w, kBf16 * s.tokens * (up + s.hidden),
-                   kBf16 * (s.tokens * up + s.shard * s.hidden), 2);
+  if (w.n.biases)
+    b.bias_gradients("MLP biases' gradients", kBf16 * s.tokens * (up + s.hidden),
+                     kBf16 * (s.tokens * up + s.shard * s.hidden), 2);
   b.gemm("MLP up input gradient", s.precision, s.tokens, s.hidden, up);
   if (w.trained()) b.gemm("MLP up weight gradient", s.precision, up, s.hidden, s.tokens), b.of_weights();
   if (w.targets() >= 3) lora_backward(b, "LoRA MLP up", w.t, s.tokens, s.hidden, up);

@@ -142,11 +142,11 @@ class Builder {
   // Gradients of the biases of two linear layers: each sums the gradient of its output over the tokens, in a kernel of
   // its own where nothing is fused. `apart`: bytes of those that other kernels than the product add (Megatron-Core,
   // fusions/fused_bias_gelu.py and fused_bias_dropout.py, whose backward leaves the sums to autograd).
-  void bias_gradients(const char* name, const Work& w, double bytes, double apart, int sums) {
-    if (!w.n.biases || !trained_) return;
+  void bias_gradients(const char* name, double bytes, double apart, int sums) {
+    if (!trained_) return;
     if (eager())
       memory(name, bytes, 2);
-    else if (software_.kernels.bias_sums)
+    else if (software_.kernels.bias_sums && sums > 0)
       bare(name, apart, sums);
   }
   // What follows belongs to this part of the layer.

@@ -69,7 +69,8 @@ void backward(Builder& b, const Work& w) {
   // Later micro-batches add their weight gradients to the first one's, tensor by tensor. A layer that is traced is
   // traced in a step of one micro-batch.
   if (b.eager() && w.trained() && w.p.ga() > 1 && w.software.host.traced_gap.value() <= 0)
-    b.memory("gradient accumulation", 3 * kBf16 * trained_layer_parameters(w.n, w.kind, w.t, w.p), w.n.biases ? 12 : 6);
+    b.memory("gradient accumulation", 3 * kBf16 * trained_layer_parameters(w.n, w.kind, w.t, w.p),
+             6 + (w.n.qkv_biases() ? 3 : 0) + (w.n.output_biases() ? 1 : 0) + (w.n.biases ? 2 : 0));
 }
 
 // What backward computes once more, before it.

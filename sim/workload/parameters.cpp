@@ -30,10 +30,10 @@ void add_attention(Parts& parts, const Architecture& n, const Plan& p) {
   }
   const auto kv = static_cast<double>(n.kv_width());
   const double gates = n.attention_gate ? out : 0;
-  dense(h * (q + gates + out) + (n.biases ? q + gates : 0), p.tp);
+  dense(h * (q + gates + out) + (n.qkv_biases() ? q + gates : 0), p.tp);
   // With fewer key and value heads than ranks, ranks hold the same ones.
-  dense(2 * kv * (h + (n.biases ? 1 : 0)), std::min(p.tp, n.kv()));
-  if (n.biases) dense(h, 1);
+  dense(2 * kv * (h + (n.qkv_biases() ? 1 : 0)), std::min(p.tp, n.kv()));
+  if (n.output_biases()) dense(h, 1);
   if (n.qk_norm == QkNorm::head) dense(2 * static_cast<double>(n.head_size()), 1);
   if (n.qk_norm == QkNorm::width) dense(q, p.tp), dense(kv, std::min(p.tp, n.kv()));
 }
@@ -65,7 +65,7 @@ void add_feed(Parts& parts, const Architecture& n, Feed feed, const Plan& p) {
   if (feed != Feed::experts) return;
   const auto width = static_cast<double>(n.expert_width()), inner = static_cast<double>(n.expert_size());
   parts.push_back({ParameterKind::expert, n.experts * mlp(width, inner), p.ep * p.expert_tp()});
-  parts.push_back({ParameterKind::dense, n.experts * (h + (n.biases ? 1 : 0)), 1});  // router
+  parts.push_back({ParameterKind::dense, n.experts * (h + (n.qkv_biases() ? 1 : 0)), 1});  // router
   if (n.expert_latent > 0) parts.push_back({ParameterKind::dense, 2 * h * width, 1});
   if (n.shared_gate) parts.push_back({ParameterKind::dense, h, 1});
   if (n.shared_ffn > 0) parts.push_back({ParameterKind::dense, mlp(h, static_cast<double>(n.shared_ffn)), p.tp});

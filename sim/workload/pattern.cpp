@@ -189,6 +189,12 @@ void check_architecture(const Architecture& n, const ReadContext& at) {
   if (n.kv_heads > 0 && n.heads % n.kv_heads != 0)
     at.at("kv_heads")
         .fault(fmt::format("kv_heads = {} does not divide {} heads", n.kv_heads, n.heads), "a divisor of heads");
+  if (n.attention_biases != AttentionBiases::none && (n.mla || n.biases || !attends))
+    at.at("attention_biases")
+        .fault(fmt::format("attention_biases {}", n.mla      ? "with latent attention"
+                                                  : n.biases ? "beside biases, which are all"
+                                                             : "without attention"),
+               "leave attention_biases out");
   if (n.mla && n.kv_heads > 0 && n.kv_heads != n.heads)
     at.at("kv_heads").fault("latent attention has keys and values for every head", "leave kv_heads out");
   if (n.mamba && n.mamba->heads % n.mamba->groups != 0)

@@ -1,6 +1,7 @@
 // Configurations of Hugging Face repositories become the networks that the project ships.
 #include "workload/hf_config.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "core/document.hpp"
@@ -58,6 +59,18 @@ std::string fault_of(const std::string& config) {
   CHECK(network_of_hf_config(config, "config.json", faults).empty());
   REQUIRE_FALSE(faults.empty());
   return faults.list().front().text();
+}
+
+Architecture network_of(const std::string& config, std::vector<std::string>* said = nullptr) {
+  Faults faults;
+  const std::string text = network_of_hf_config(config, "config.json", faults, said);
+  faults.throw_if_any();
+  return read_network(text);
+}
+
+// A published file with further keys in front.
+std::string and_keys(std::string config, const std::string& keys) {
+  return config.insert(1, keys + ", ");
 }
 
 // A configuration gives the network that is shipped, in parameters, layers and FLOPs.
@@ -126,16 +139,10 @@ TEST_CASE("configurations of models that see give their towers") {
 }
 
 TEST_CASE("configurations as Python and later releases write them") {
-  const auto read_config = [](const std::string& config) {
-    Faults faults;
-    const std::string text = network_of_hf_config(config, "config.json", faults);
-    faults.throw_if_any();
-    return read_network(text);
-  };
   const Architecture nano = load<Architecture>("models/networks/nemotron-3-nano.json");
   std::string infinite = kNemotron;
   infinite.insert(1, R"("time_step_limit": [0.0, Infinity, -Infinity, NaN], "comment": "Infinity \" NaN", )");
-  CHECK(layer_kinds(read_config(infinite)) == layer_kinds(nano));
+  CHECK(layer_kinds(network_of(infinite)) == layer_kinds(nano));
   // Layers by name, and those of the next-token heads.
   std::string named = kNemotron, names;
   const size_t begin = named.find("\"hybrid_override_pattern\""), end = named.find("EME\",", begin) + 5;
@@ -143,7 +150,7 @@ TEST_CASE("configurations as Python and later releases write them") {
     names += std::string(names.empty() ? "" : ", ") + (c == 'M' ? "\"mamba\"" : c == 'E' ? "\"moe\"" : "\"attention\"");
   named.replace(begin, end - begin, "\"layers_block_type\": [" + names + R"(], "num_nextn_predict_layers": 1,
     "mtp_layers_block_type": ["attention", "moe"], "chunk_size": 256,)");
-  const Architecture later = read_config(named);
+  const Architecture later = network_of(named);
   CHECK(layer_kinds(later) == layer_kinds(nano));
   CHECK(later.mamba->chunk == 256);
   CHECK(next_token_kinds(later) ==
@@ -160,8 +167,64 @@ TEST_CASE("configurations as Python and later releases write them") {
                                  {"\"num_nextn_predict_layers\": 1", "\"num_nextn_predict_layers\": 0"},
                                  {"129280", "163840"}})
     kimi.replace(kimi.find(from), std::string(from).size(), to);
-  CHECK(network_parameters(read_config(kimi)) == Approx(1026e9).epsilon(0.005));
-  CHECK(active_parameters(read_config(kimi)) == Approx(32.9e9).epsilon(0.01));
+  CHECK(network_parameters(network_of(kimi)) == Approx(1026e9).epsilon(0.005));
+  CHECK(active_parameters(network_of(kimi)) == Approx(32.9e9).epsilon(0.01));
+}
+
+TEST_CASE("windows and biases of a configuration are those of the model that it configures") {
+  const auto kinds = [](const std::string& config) { return layer_kinds(network_of(config)); };
+  std::string windows = kQwen;
+  windows.replace(windows.find("\"sliding_window\": null"), 22, "\"sliding_window\": 4096");
+  const std::string off = R"("use_sliding_window": false, "max_window_layers": 20)";
+  const std::string on = R"("use_sliding_window": true, "max_window_layers": 20)";
+  CHECK(kinds(and_keys(windows, off)) == kinds(kQwen));
+  const auto some = kinds(and_keys(windows, on));
+  CHECK(std::count(some.begin(), some.end(), LayerKind{Mixer::attention, Feed::experts}) == 20);
+  CHECK(std::count(some.begin() + 20, some.end(), LayerKind{Mixer::window, Feed::experts}) == 28);
+  CHECK(network_of(and_keys(windows, on)).window == 4096);
+  std::string types;
+  for (int i = 0; i < 48; ++i) types += std::string(i > 0 ? ", " : "") + "\"sliding_attention\"";
+  CHECK(kinds(and_keys(windows, off + ", \"layer_types\": [" + types + "]")) == kinds(kQwen));
+
+  const std::string biased = R"("attention_bias": true)";
+  const Architecture llama = network_of(and_keys(kLlama, biased));
+  CHECK(network_parameters(llama) - network_parameters(network_of(kLlama)) == 32 * (4096 + 2 * 1024 + 4096));
+  CHECK(network_parameters(network_of(and_keys(kQwen, biased))) - network_parameters(network_of(kQwen)) ==
+        48 * (4096 + 2 * 512 + 2048));
+  CHECK(fault_of(and_keys(kDeepSeek, biased)).find("/attention_bias: no biases") != std::string::npos);
+  CHECK(fault_of(and_keys(kLlama, R"("mlp_bias": true)")).find("/mlp_bias: biases of these") != std::string::npos);
+}
+
+TEST_CASE("LLaVA as its repositories have it: parts that say what differs, and one of the first") {
+  // llava-hf/llava-1.5-7b-hf: 7,063,427,072 parameters, with a norm of CLIP's and without a bias of its patches.
+  const std::string llava = R"({"model_type": "llava", "tie_word_embeddings": false, "text_config": {
+      "_name_or_path": "lmsys/vicuna-7b-v1.5", "model_type": "llama", "vocab_size": 32064},
+    "vision_config": {"hidden_size": 1024, "image_size": 336, "intermediate_size": 4096,
+      "model_type": "clip_vision_model", "num_attention_heads": 16, "num_hidden_layers": 24, "patch_size": 14}})";
+  CHECK(network_parameters(network_of(llava)) == Approx(7063427072.0).epsilon(1e-5));
+  const auto changed = [&](const std::string& from, const std::string& to) {
+    return std::string(llava).replace(llava.find(from), from.size(), to);
+  };
+  CHECK(network_of(changed(R"("model_type": "clip_vision_model", )", "")).towers.size() == 1);
+  CHECK(network_of(changed(R"("model_type": "llama", )", "")).ffn == 11008);
+  CHECK(network_of(changed(R"("model_type": "llama")", R"("model_type": "mistral", "sliding_window": null)")).kv() ==
+        8);
+  CHECK(network_of(changed(R"("model_type": "llava", "tie_word_embeddings": false)",
+                           R"("model_type": "llava", "tie_word_embeddings": true)"))
+            .tied_embeddings);
+  CHECK(fault_of(changed(R"("patch_size")", R"("hidden_act": "relu6", "patch_size")"))
+            .find("/vision_config/hidden_act: no activation \"relu6\"") != std::string::npos);
+  // Keys that a family has not are not named as missing.
+  std::string no_mlp = kLlama;
+  no_mlp.replace(no_mlp.find("\"intermediate_size\""), 19, "\"intermediate\"");
+  CHECK(fault_of(no_mlp) == "config.json: /intermediate_size: missing; a whole number");
+  std::vector<std::string> said;
+  const Architecture first = network_of(and_keys(std::string(kLlama).replace(16, 5, "llava"),
+                                                 R"("mm_vision_tower": "openai/clip-vit-large-patch14-336")"),
+                                        &said);
+  CHECK(network_parameters(first) == network_parameters(network_of(kLlama)));
+  REQUIRE(said.size() == 1);
+  CHECK(said[0].find("without its tower (openai/clip-vit-large-patch14-336)") != std::string::npos);
 }
 
 TEST_CASE("configurations that cannot be read say why in one line") {

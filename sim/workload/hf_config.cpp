@@ -46,7 +46,8 @@ std::vector<bool> expert_layers(const HfConfig& c, long layers) {
   for (long i = 0; i < layers; ++i) {
     bool here = false;
     if (c.family == "mixtral" || c.family == "gpt_oss") here = true;
-    if (c.family == "qwen3_moe") here = dense.count(i) == 0 && step > 0 && (i + 1) % step == 0;
+    if (c.family == "qwen3_moe" || (c.family == "qwen3_next" && c.number("num_experts", 0) > 0))
+      here = dense.count(i) == 0 && step > 0 && (i + 1) % step == 0;
     if (c.family == "deepseek_v3")
       here = i >= c.number("first_k_dense_replace", 0) && i % std::max(1L, c.number("moe_layer_freq", 1)) == 0;
     if (c.family == "llama4") here = listed.empty() ? step > 0 && (i + 1) % step == 0 : listed.count(i) > 0;
@@ -55,8 +56,29 @@ std::vector<bool> expert_layers(const HfConfig& c, long layers) {
   return experts;
 }
 
+// Layers of gated delta rules (Qwen3-Next, Qwen3.5), which the family calls linear attention: all but every fourth, or
+// as listed.
+std::vector<bool> delta_layers(const HfConfig& c, long layers) {
+  std::vector<bool> delta(static_cast<size_t>(layers), false);
+  if (c.family != "qwen3_next") return delta;
+  const auto types = c.texts("layer_types");
+  if (!types.empty() && static_cast<long>(types.size()) != layers)
+    return c.fault("layer_types", fmt::format("{} layers, not {}", types.size(), layers)), delta;
+  const long interval = std::max(1L, c.number("full_attention_interval", 4));
+  for (long i = 0; i < layers; ++i) {
+    const std::string type = types.empty() ? "" : types[static_cast<size_t>(i)];
+    if (!type.empty() && type != "linear_attention" && type != "full_attention")
+      return c.fault("layer_types", fmt::format("no layer \"{}\"", printable(type)),
+                     "linear_attention or full_attention"),
+             delta;
+    delta[static_cast<size_t>(i)] = type.empty() ? (i + 1) % interval != 0 : type == "linear_attention";
+  }
+  return delta;
+}
+
 std::vector<bool> window_layers(const HfConfig& c, long layers) {
   std::vector<bool> windows(static_cast<size_t>(layers), false);
+  if (c.family == "qwen3_next") return windows;
   const auto types = c.texts("layer_types");
   if (!types.empty() && static_cast<long>(types.size()) != layers)
     c.fault("layer_types", fmt::format("{} layers, not {}", types.size(), layers));
@@ -109,7 +131,8 @@ void write_attention(HfWriter& w, const HfConfig& c, long heads) {
   }
   w.number("kv_heads", c.number("num_key_value_heads", heads));
   if (const long size = c.number(c.first({"head_dim", "attention_head_dim"}), 0); size > 0) w.number("head_dim", size);
-  if (c.family == "qwen3" || c.family == "qwen3_moe") w.text("qk_norm", "head");
+  if (c.family == "qwen3" || c.family == "qwen3_moe" || c.family == "qwen3_next") w.text("qk_norm", "head");
+  if (c.family == "qwen3_next" && c.flag("attn_output_gate", true)) w.truth("attention_gate");
   if (c.family == "olmo2" || c.family == "olmo3") w.text("qk_norm", "width");
   if (c.family == "gpt_oss")
     w.truth("biases"), w.truth("clamped"), w.truth("sinks"), w.truth("rotary_scaled");
@@ -123,9 +146,10 @@ void write_attention(HfWriter& w, const HfConfig& c, long heads) {
 }
 
 void write_experts(HfWriter& w, const HfConfig& c, long dense_ffn) {
-  w.number("experts", c.number(c.family == "qwen3_moe" ? c.first({"num_experts", "num_local_experts"})
-                               : c.family == "deepseek_v3" || c.family == "nemotron_h" ? "n_routed_experts"
-                                                                                       : "num_local_experts"));
+  w.number("experts",
+           c.number(c.family == "qwen3_moe" || c.family == "qwen3_next" ? c.first({"num_experts", "num_local_experts"})
+                    : c.family == "deepseek_v3" || c.family == "nemotron_h" ? "n_routed_experts"
+                                                                            : "num_local_experts"));
   w.number("experts_per_token", c.number(c.first({"num_experts_per_tok", "experts_per_token"})));
   long each = c.number(c.first({"moe_intermediate_size", "intermediate_size"}));
   if (each != dense_ffn) w.number("expert_ffn", each);
@@ -133,7 +157,9 @@ void write_experts(HfWriter& w, const HfConfig& c, long dense_ffn) {
   if (c.family == "llama4") shared = each;
   if (c.family == "deepseek_v3") shared = each * c.number("n_shared_experts", 0);
   if (c.family == "nemotron_h") shared = c.number("moe_shared_expert_intermediate_size", 0);
+  if (c.family == "qwen3_next") shared = c.number("shared_expert_intermediate_size", 0);
   if (shared > 0) w.number("shared_ffn", shared);
+  if (shared > 0 && c.family == "qwen3_next") w.truth("shared_gate");
   if (c.number("moe_latent_size", 0) > 0) w.number("expert_latent", c.number("moe_latent_size"));
 }
 
@@ -150,20 +176,26 @@ void write_network(HfWriter& w, const HfConfig& c, const HfConfig& whole, const 
     c.fault("hybrid_override_pattern", fmt::format("{} layers, not {}", letters.size(), layers));
   w.text("name", name);
   w.number("layers", layers);
-  bool experts = letters.find('E') != std::string::npos, windows = false;
+  bool experts = letters.find('E') != std::string::npos, windows = false, rules = false;
   if (hybrid) {
     w.text("pattern", letters);
   } else if (layers > 0 && layers <= 100000) {
-    const auto routed = expert_layers(c, layers), sees = window_layers(c, layers);
+    const auto routed = expert_layers(c, layers), sees = window_layers(c, layers), delta = delta_layers(c, layers);
     std::vector<std::string> kinds;
     for (size_t i = 0; i < routed.size(); ++i) {
-      kinds.push_back(std::string(sees[i] ? "window" : "attention") + (routed[i] ? "+experts" : "+mlp"));
+      kinds.push_back(std::string(delta[i]  ? "delta"
+                                  : sees[i] ? "window"
+                                            : "attention") +
+                      (routed[i] ? "+experts" : "+mlp"));
       experts = experts || routed[i];
-      windows = windows || sees[i];
+      windows = windows || sees[i], rules = rules || delta[i];
     }
-    if (experts || windows) w.text("pattern", hf_pattern(kinds));
+    if (experts || windows || rules) w.text("pattern", hf_pattern(kinds));
   }
-  const long ffn = c.number(c.has("intermediate_size_mlp") ? "intermediate_size_mlp" : "intermediate_size");
+  const bool no_mlp = c.family == "qwen3_next" && !c.has("intermediate_size");  // every layer has experts
+  const long ffn = c.number(c.has("intermediate_size_mlp") ? "intermediate_size_mlp"
+                            : no_mlp                       ? "moe_intermediate_size"
+                                                           : "intermediate_size");
   w.number("hidden", c.number("hidden_size"));
   w.number("ffn", ffn);
   write_attention(w, c, heads);
@@ -185,9 +217,15 @@ void write_network(HfWriter& w, const HfConfig& c, const HfConfig& whole, const 
                     "\"chunk\": {}}}",
                     c.number("mamba_num_heads"), c.number("mamba_head_dim"), c.number("ssm_state_size"),
                     c.number("n_groups", 1), c.number("conv_kernel", 4), c.number("chunk_size", 128)));
+  if (rules)
+    w.line(fmt::format(
+        "\"delta\": {{\"key_heads\": {}, \"value_heads\": {}, \"key_dim\": {}, \"value_dim\": {}, "
+        "\"convolution\": {}}}",
+        c.number("linear_num_key_heads"), c.number("linear_num_value_heads"), c.number("linear_key_head_dim"),
+        c.number("linear_value_head_dim"), c.number("linear_conv_kernel_dim", 4)));
   if (experts) write_experts(w, c, ffn);
   if (vision != nullptr && !write_hf_tower(w, *vision, c.number("hidden_size"))) tower = vision->named;
-  const long further = c.number("num_nextn_predict_layers", 0);
+  const long further = c.number(c.first({"num_nextn_predict_layers", "mtp_num_hidden_layers"}), 0);
   const std::string ahead = layer_letters(c, "mtp_hybrid_override_pattern", "mtp_layers_block_type");
   if (further > 0)
     w.line(fmt::format("\"next_token\": {{\"depth\": {}{}}}", further,
@@ -213,8 +251,11 @@ void check_written(const std::string& network, const std::string& name, Faults& 
 }  // namespace
 
 std::string hf_families() {
-  return "llama, mistral, mixtral, qwen2, qwen3, qwen3_moe, deepseek_v2, deepseek_v3, kimi_k2, gpt_oss, nemotron_h, "
-         "llama4, olmo2, olmo3; models that see: llama4, qwen2_5_vl, qwen3_vl, qwen3_vl_moe, llava";
+  return "llama, mistral, mixtral, qwen2, qwen3, qwen3_moe, qwen3_next, qwen3_5, qwen3_5_moe, deepseek_v2, "
+         "deepseek_v3, "
+         "kimi_k2, gpt_oss, nemotron_h, llama4, olmo2, olmo3; models that see: llama4, qwen2_5_vl, qwen3_vl, "
+         "qwen3_vl_moe, "
+         "qwen3_5, qwen3_5_moe, llava";
 }
 
 std::string network_of_hf_config(const std::string& text, const std::string& name, Faults& faults,
@@ -237,13 +278,18 @@ std::string network_of_hf_config(const std::string& text, const std::string& nam
                                                                {"qwen2_5_vl_text", "qwen2"},
                                                                {"qwen3_vl_text", "qwen3"},
                                                                {"qwen3_vl_moe_text", "qwen3_moe"},
+                                                               {"qwen3_5", "qwen3_next"},
+                                                               {"qwen3_5_text", "qwen3_next"},
+                                                               {"qwen3_5_moe", "qwen3_next"},
+                                                               {"qwen3_5_moe_text", "qwen3_next"},
                                                                {"llava", "llama"},
                                                                {"llava_llama", "llama"},
                                                                {"llava_mistral", "mistral"},
                                                                {"llava_qwen", "qwen2"}};
   if (const auto at = same_keys.find(c.named); at != same_keys.end()) c.family = at->second;
-  static const std::set<std::string> known = {"llama",       "mistral", "mixtral",    "qwen2",  "qwen3", "qwen3_moe",
-                                              "deepseek_v3", "gpt_oss", "nemotron_h", "llama4", "olmo2", "olmo3"};
+  static const std::set<std::string> known = {"llama",     "mistral",     "mixtral",   "qwen2",      "qwen3",
+                                              "qwen3_moe", "deepseek_v3", "gpt_oss",   "nemotron_h", "llama4",
+                                              "olmo2",     "olmo3",       "qwen3_next"};
   if (known.count(c.family) == 0) {
     c.fault("model_type", fmt::format("unknown family \"{}\"", printable(c.named)), hf_families());
     return "";

@@ -10,7 +10,8 @@ namespace tw {
 
 bool write_hf_tower(HfWriter& w, const HfConfig& v, long hidden) {
   const bool llama = v.family == "llama4_vision_model", clip = v.family == "clip_vision_model";
-  const bool windows = v.family == "qwen2_5_vl", qwen = windows || v.family.find("qwen3_vl") == 0;
+  const bool windows = v.family == "qwen2_5_vl",
+             qwen = windows || v.family.find("qwen3_vl") == 0 || v.family.find("qwen3_5") == 0;
   if (!llama && !clip && !qwen && v.family != "siglip_vision_model") return false;
   const long layers = v.number(qwen ? "depth" : "num_hidden_layers"), own = v.number("hidden_size");
   if (v.number("patch_size") < 1) v.fault("patch_size", "no patch", "1 to 100000");

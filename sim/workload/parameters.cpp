@@ -65,7 +65,7 @@ void add_feed(Parts& parts, const Architecture& n, Feed feed, const Plan& p) {
   if (feed != Feed::experts) return;
   const auto width = static_cast<double>(n.expert_width()), inner = static_cast<double>(n.expert_size());
   parts.push_back({ParameterKind::expert, n.experts * mlp(width, inner), p.ep * p.expert_tp()});
-  parts.push_back({ParameterKind::dense, n.experts * (h + (n.qkv_biases() ? 1 : 0)), 1});  // router
+  parts.push_back({ParameterKind::dense, n.experts * (h + (n.biases ? 1 : 0)), 1});  // router
   if (n.expert_latent > 0) parts.push_back({ParameterKind::dense, 2 * h * width, 1});
   if (n.shared_gate) parts.push_back({ParameterKind::dense, h, 1});
   if (n.shared_ffn > 0) parts.push_back({ParameterKind::dense, mlp(h, static_cast<double>(n.shared_ffn)), p.tp});

@@ -45,6 +45,19 @@ const char* const kScout = R"({"model_type": "llama4", "text_config": {"model_ty
   "num_attention_heads": 40, "num_experts_per_tok": 1, "num_hidden_layers": 48, "num_key_value_heads": 8,
   "num_local_experts": 16, "vocab_size": 202048}})";
 
+const char* const kNext = R"({"model_type": "qwen3_next", "decoder_sparse_step": 1, "full_attention_interval": 4,
+  "head_dim": 256, "hidden_act": "silu", "hidden_size": 2048, "intermediate_size": 5120, "linear_conv_kernel_dim": 4,
+  "linear_key_head_dim": 128, "linear_num_key_heads": 16, "linear_num_value_heads": 32, "linear_value_head_dim": 128,
+  "mlp_only_layers": [], "moe_intermediate_size": 512, "num_attention_heads": 16, "num_experts": 512,
+  "num_experts_per_tok": 10, "num_hidden_layers": 48, "num_key_value_heads": 2, "shared_expert_intermediate_size": 512,
+  "vocab_size": 151936})";
+const char* const kQwen35 = R"({"model_type": "qwen3_5_moe", "text_config": {"model_type": "qwen3_5_moe_text",
+  "attn_output_gate": true, "full_attention_interval": 4, "head_dim": 256, "hidden_act": "silu", "hidden_size": 2048,
+  "linear_conv_kernel_dim": 4, "linear_key_head_dim": 128, "linear_num_key_heads": 16, "linear_num_value_heads": 32,
+  "linear_value_head_dim": 128, "moe_intermediate_size": 512, "mtp_num_hidden_layers": 1, "num_attention_heads": 16,
+  "num_experts": 256, "num_experts_per_tok": 8, "num_hidden_layers": 40, "num_key_value_heads": 2,
+  "shared_expert_intermediate_size": 512, "vocab_size": 248320}})";
+
 Architecture read_network(const std::string& text) {
   Faults faults;
   const Document document = Document::from_text(text, "network", description<Architecture>().info(), {}, faults);
@@ -92,9 +105,23 @@ void gives(const std::string& config, const std::string& shipped) {
 
 TEST_CASE("published configurations give the networks that are shipped") {
   const std::pair<const char*, const char*> rows[] = {
-      {kLlama, "llama3.1-8b"}, {kMixtral, "mixtral-8x7b"},     {kQwen, "qwen3-30b-a3b"}, {kDeepSeek, "deepseek-v3"},
-      {kOss, "gpt-oss-20b"},   {kNemotron, "nemotron-3-nano"}, {kScout, "llama4-scout"}};
+      {kLlama, "llama3.1-8b"},    {kMixtral, "mixtral-8x7b"},    {kQwen, "qwen3-30b-a3b"},
+      {kDeepSeek, "deepseek-v3"}, {kOss, "gpt-oss-20b"},         {kNemotron, "nemotron-3-nano"},
+      {kScout, "llama4-scout"},   {kNext, "qwen3-next-80b-a3b"}, {kQwen35, "qwen3.5-35b-a3b"}};
   for (const auto& [config, shipped] : rows) gives(config, shipped);
+}
+
+TEST_CASE("layers of linear attention stand where a configuration lists them") {
+  std::string listed = kNext;
+  listed.replace(listed.find("\"full_attention_interval\": 4"), 28,
+                 R"("layer_types": ["linear_attention", "full_attention"])");
+  listed.replace(listed.find("\"num_hidden_layers\": 48"), 23, "\"num_hidden_layers\": 2");
+  Faults faults;
+  const Architecture n = read_network(network_of_hf_config(listed, "config.json", faults));
+  CHECK(layer_kinds(n) == std::vector<LayerKind>{{Mixer::delta, Feed::experts}, {Mixer::attention, Feed::experts}});
+  listed.replace(listed.find("linear_attention"), 16, "sliding_attention");
+  CHECK(fault_of(listed).find("no layer \"sliding_attention\"; linear_attention or full_attention") !=
+        std::string::npos);
 }
 
 TEST_CASE("configurations of models that see give their towers") {

@@ -3,6 +3,7 @@
 
 #include "cli/command.hpp"
 #include "cli/outputs.hpp"
+#include "cli/progress.hpp"
 #include "report/topology_report.hpp"
 #include "topology/inspect.hpp"
 
@@ -19,13 +20,19 @@ ExitCode run(const TopologyArguments& a, Console& console) {
   console.faults.throw_if_any();
   const Fabric fabric = build_fabric(cluster);
   const bool whole = a.route.empty();
+  TopologySummary summary;
+  if (whole) {
+    Progress progress(console, "looking for the longest way");
+    summary = topology_summary(fabric, [&](size_t done, size_t all) { progress.update(done, all); });
+  }
   const std::string text =
-      whole ? report::topology_table(cluster, fabric) : report::route_table(fabric, a.route[0], a.route[1]);
+      whole ? report::topology_table(cluster, fabric, summary) : report::route_table(fabric, a.route[0], a.route[1]);
   if (!a.dot.empty()) write_output(console, a.dot, report::topology_dot(fabric));
   if (!a.svg.empty()) write_output(console, a.svg, svg_text(fabric));
   if (!a.json.empty())
-    write_output(console, a.json,
-                 whole ? report::topology_json(cluster, fabric) : report::route_json(fabric, a.route[0], a.route[1]));
+    write_output(
+        console, a.json,
+        whole ? report::topology_json(cluster, fabric, summary) : report::route_json(fabric, a.route[0], a.route[1]));
   if (a.json != "-" && a.dot != "-" && a.svg != "-") console.result(text);
   return ExitCode::done;
 }

@@ -1,14 +1,30 @@
 // Reduction in the network switches: each member's share goes up once, summed wherever streams of a rail meet, and
 // comes back once.
+#include <algorithm>
+#include <set>
+
 #include "network/algorithm.hpp"
 #include "network/collective.hpp"
 
 namespace tw::network {
 namespace {
 
+// Can what members below several switches send be summed above these?
+bool meets_above(const Group& g) {
+  const Fabric& f = g.fabric;
+  std::set<int> leaves;
+  for (int r = 0; r < g.n(); ++r)
+    for (const int k : g.adapters(r)) leaves.insert(f.nic_switch(g.ranks[static_cast<size_t>(r)].node, k));
+  return leaves.size() < 2 || std::all_of(leaves.begin(), leaves.end(), [&](int leaf) {
+           const auto& cables = f.cables_at[static_cast<size_t>(leaf)];
+           return std::any_of(cables.begin(), cables.end(), [&](int id) { return f.goes_up(id, leaf); });
+         });
+}
+
 std::string refusal(const Group& g, Operation op) {
   if (op != Operation::all_reduce || g.count() == 1) return "it reduces between nodes";
-  return g.even_size() == 0 ? kUneven : "";
+  if (g.even_size() == 0) return kUneven;
+  return meets_above(g) ? "" : "SHARP needs levels of switches to reduce in";
 }
 
 FlowPlan plan(const Group& g, Operation) {

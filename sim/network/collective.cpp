@@ -46,6 +46,7 @@ struct Collectives::Ways {
   std::vector<Group> sets;  // of more than one rank
   bool closed_form = false;
   double bound_per_byte = 0;
+  std::string remark;  // why reduction in the switches, though switched on, is not used
 };
 
 // Of groups that have few ranks together, as long as they are few in all.
@@ -278,8 +279,15 @@ Collectives::Ways Collectives::ways(Operation op, const std::vector<std::vector<
       Built b = build(op, w.sets, *a);
       if (b.algorithm != nullptr) w.built.push_back(std::move(b));
     }
+  const bool sharp = options_.sharp && options_.algorithm == "auto" && op == Operation::all_reduce;
+  for (const CollectiveAlgorithm& a : *options_.known)
+    for (const Group& g : w.sets)
+      if (sharp && a.name == "sharp" && g.count() > 1 && w.remark.empty())
+        if (const std::string why = a.refusal(g, op); !why.empty())
+          w.remark = fmt::format("SHARP is switched on, and all-reduces go another way: {}", why);
   const auto may = [&](bool allowed, const char* name) { return allowed || options_.algorithm == name; };
-  const bool in_network = op == Operation::all_reduce && (may(options_.nvls, "nvls") || may(options_.sharp, "sharp"));
+  const bool in_network =
+      op == Operation::all_reduce && (may(options_.nvls, "nvls") || may(options_.sharp && w.remark.empty(), "sharp"));
   if (options_.bound) w.bound_per_byte = bound_s(op, w.sets, 1, in_network);
   if (!options_.explain) w.sets.clear(), w.sets.shrink_to_fit();
   return w;
@@ -307,6 +315,10 @@ std::vector<CollectiveCost> Collectives::costs(Operation op, const std::vector<s
     if (!best.remark.empty()) {
       best.remark = fmt::format("{} over {} ranks: {}", choice_name(op), n, best.remark);
       remarks_.insert(best.remark);
+    }
+    if (!w.remark.empty()) {
+      remarks_.insert(w.remark);
+      best.remark += (best.remark.empty() ? "" : "; ") + w.remark;
     }
     if (options_.explain) add_refusals(w.sets, op, best.considered);
     best.late_s = last_s;

@@ -59,7 +59,7 @@ struct CollectiveCost {
   double late_s = 0;           // part of it: until the last rank is there
   double bound_s = 0;          // no algorithm of this kind can be faster on these links
   std::string bottleneck;      // "NIC", "leaf-spine", "NVLink", ...
-  std::string remark;          // where it is left at less than its model: adaptive routing of too many pairs
+  std::string remark;          // where it is left at less than its model, or than what is switched on
   std::vector<Considered> considered;  // with CollectiveOptions::explain
   double bus_bandwidth_Bps() const { return time_s > 0 ? bus_factor(operation, ranks) * bytes / time_s : 0; }
 };

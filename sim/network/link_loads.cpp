@@ -203,17 +203,10 @@ void LinkLoads::add_reductions() {
     double capacity = 0;
     const int leaf = leaf_of(key);
     for (const int id : fabric_.cables_at[static_cast<size_t>(leaf)]) {
-      const Cable& c = fabric_.cables[static_cast<size_t>(id)];
-      const bool up_cable = c.kind == CableKind::uplink || c.kind == CableKind::core;
-      if (!up_cable || c.a != leaf || c.failed || fabric_.vertices[static_cast<size_t>(c.b)].failed) continue;
+      if (!fabric_.goes_up(id, leaf)) continue;
       up.push_back(id);
-      capacity += c.capacity_Bps;
+      capacity += fabric_.cables[static_cast<size_t>(id)].capacity_Bps;
     }
-    if (up.empty())
-      throw InputError(
-          {{fabric_.cluster_name, "/fabric/kind",
-            fmt::format("{} has no switch above it to reduce in", fabric_.vertices[static_cast<size_t>(leaf)].name),
-            "SHARP needs levels of switches"}});
     for (const int id : up)
       add(2 * id + (down_ ? 1 : 0), share * fabric_.cables[static_cast<size_t>(id)].capacity_Bps / capacity);
   }

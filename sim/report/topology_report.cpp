@@ -51,8 +51,7 @@ std::string nvlink_line(const TopologySummary& s, const Fabric& f) {
 
 }  // namespace
 
-std::string topology_table(const Cluster& cluster, const Fabric& f) {
-  const TopologySummary s = topology_summary(f);
+std::string topology_table(const Cluster& cluster, const Fabric& f, const TopologySummary& s) {
   std::string out =
       fmt::format("{} ({})\n  {} nodes, {} accelerators ({} a node, {}), {} NICs a node\n", cluster.name, s.kind,
                   count_text(s.nodes), count_text(s.gpus), f.gpus, cluster.node.accelerator.name, f.nics);
@@ -81,8 +80,7 @@ std::string topology_table(const Cluster& cluster, const Fabric& f) {
   return out;
 }
 
-std::string topology_json(const Cluster& cluster, const Fabric& f) {
-  const TopologySummary s = topology_summary(f);
+std::string topology_json(const Cluster& cluster, const Fabric& f, const TopologySummary& s) {
   json switches = json::array(), cables = json::array();
   for (const LevelSummary& t : s.levels) {
     const auto over = t.oversubscription();

@@ -3,12 +3,13 @@
 
 #include <string>
 
-#include "topology/fabric.hpp"
+#include "topology/inspect.hpp"
 
 namespace tw::report {
 
-std::string topology_table(const Cluster& cluster, const Fabric& fabric);
-std::string topology_json(const Cluster& cluster, const Fabric& fabric);
+// `summary`: of the fabric, topology_summary().
+std::string topology_table(const Cluster& cluster, const Fabric& fabric, const TopologySummary& summary);
+std::string topology_json(const Cluster& cluster, const Fabric& fabric, const TopologySummary& summary);
 // Links that carry traffic between two ends, with each one's share of the bytes, and the equal-cost choice at every
 // switch. `a`, `b`: nodes as "node-3" (all their adapters) or adapters as "node-3 nic 2". Throws InputError for a name
 // that is neither, and for an adapter or switch that has failed.

@@ -55,6 +55,12 @@ bool Fabric::nic_alive(int node, int nic) const {
   return !c.failed && !vertices[static_cast<size_t>(c.b)].failed && !vertices[static_cast<size_t>(c.a)].failed;
 }
 
+bool Fabric::goes_up(int cable, int vertex) const {
+  const Cable& c = cables[static_cast<size_t>(cable)];
+  return (c.kind == CableKind::uplink || c.kind == CableKind::core) && c.a == vertex && !c.failed &&
+         !vertices[static_cast<size_t>(c.b)].failed;
+}
+
 int Fabric::vertex_named(const std::string& name) const {
   for (size_t v = 0; v < vertices.size(); ++v)
     if (vertices[v].name == name) return static_cast<int>(v);

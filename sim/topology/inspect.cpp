@@ -32,7 +32,7 @@ std::string level_name(const Fabric& f, int tier) {
   return tier == 2 ? "spine" : "core";
 }
 
-int diameter_of(const Fabric& f) {
+int diameter_of(const Fabric& f, const InspectProgress& progress) {
   Router router(f);
   std::set<int> ends;
   for (int n = 0; n < f.node_count; ++n)
@@ -40,7 +40,9 @@ int diameter_of(const Fabric& f) {
       if (f.nic_alive(n, k)) ends.insert(f.nic_switch(n, k));
   const bool symmetric = kind_of(f.type).symmetric && f.type.failed.empty();
   int longest = 0;
+  size_t done = 0;
   for (const int from : ends) {
+    if (progress) progress(done++, ends.size());
     router.search_whole(from);
     for (const int to : ends) longest = std::max(longest, router.distance(to, from));
     if (symmetric) break;
@@ -146,7 +148,7 @@ double max_flow_Bps(const Fabric& f, const std::vector<int>& from, const std::ve
   return static_cast<double>(boost::push_relabel_max_flow(g, n, n + 1));
 }
 
-TopologySummary topology_summary(const Fabric& f) {
+TopologySummary topology_summary(const Fabric& f, const InspectProgress& progress) {
   TopologySummary s;
   s.cluster = f.cluster_name;
   s.kind = f.type.kind;
@@ -163,8 +165,7 @@ TopologySummary topology_summary(const Fabric& f) {
     ++s.switches;
     LevelSummary& level = levels[x.tier];
     level.tier = x.tier;
-    level.name = level_name(f, x.tier);
-    ++level.switches;
+    if (level.switches++ == 0) level.name = level_name(f, x.tier);  // a look at every cable
     level.failed += x.failed ? 1 : 0;
     level.ports += x.ports;
     level.ports_used += f.ports_used(static_cast<int>(v));
@@ -202,7 +203,7 @@ TopologySummary topology_summary(const Fabric& f) {
       for (int k = 0; k < f.nics; ++k) could += f.link_capacity_Bps(f.nic_link_out(v, k));
     s.bisection_share = could > 0 ? s.bisection_Bps / could : 0;
   }
-  s.diameter = diameter_of(f);
+  s.diameter = diameter_of(f, progress);
   if (std::string left = left_unbalanced(f); !left.empty()) s.warnings.push_back(std::move(left));
   return s;
 }

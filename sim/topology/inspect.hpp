@@ -1,6 +1,7 @@
 // Looking at a fabric: counts, ports, oversubscription, bisection, diameter, and why a message goes where it goes.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -42,7 +43,9 @@ struct TopologySummary {
   std::vector<std::string> failed;
   std::vector<std::string> warnings;
 };
-TopologySummary topology_summary(const Fabric& fabric);
+// `progress` is told how many ends the longest way was sought from, of all: with failed parts each is searched from.
+using InspectProgress = std::function<void(size_t done, size_t all)>;
+TopologySummary topology_summary(const Fabric& fabric, const InspectProgress& progress = {});
 
 // Largest flow from one set of nodes to another over the live fabric, B/s. Nodes do not pass on.
 double max_flow_Bps(const Fabric& fabric, const std::vector<int>& from, const std::vector<int>& to);

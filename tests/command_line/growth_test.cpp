@@ -25,6 +25,17 @@ TEST_CASE("a whole benchmark with every replica on its own takes seconds of the 
   CHECK(r.cpu_s < 40);
 }
 
+// Every router looked at every cable: a torus of 400 x 500 took 70 s, now 4.
+TEST_CASE("the processor time of a look at a torus grows with its nodes") {
+  const auto cpu_s = [](const char* dimensions) {
+    const Run r = run({"topology", "topologies/tpu-v4-pod.json", "--set", std::string("/fabric/dimensions=") + dimensions});
+    CHECK(r.code == 0);
+    return r.cpu_s;
+  };
+  const double quarter_s = cpu_s("[150, 150]"), whole_s = cpu_s("[300, 300]");
+  CHECK(whole_s < 0.5 + 6 * quarter_s);
+}
+
 TEST_CASE("telemetry streams: ten times the readings take no more memory; too many are refused with their number") {
   const Folder folder;
   double peak_bytes[2] = {0, 0}, size[2] = {0, 0};

@@ -25,11 +25,13 @@ TEST_CASE("exchanges too large for adaptive routing at its best are named by col
   CHECK(answer(whole).count("warnings") == 0);
   REQUIRE(answer(faulty)["warnings"].size() == 1);
   CHECK_THAT(answer(faulty)["warnings"][0].get<std::string>(), Catch::Contains("1048576 pairs of switches"));
-  CHECK(nlohmann::json::parse(tw::report::topology_json(c, whole)).count("warnings") == 0);
-  const nlohmann::json topology = nlohmann::json::parse(tw::report::topology_json(c, faulty));
+  CHECK(nlohmann::json::parse(tw::report::topology_json(c, whole, tw::topology_summary(whole))).count("warnings") == 0);
+  const nlohmann::json topology =
+      nlohmann::json::parse(tw::report::topology_json(c, faulty, tw::topology_summary(faulty)));
   REQUIRE(topology["warnings"].size() == 1);
   CHECK_THAT(topology["warnings"][0].get<std::string>(), Catch::Contains("paths are uneven"));
-  CHECK_THAT(tw::report::topology_table(c, faulty), Catch::Contains("warning      paths are uneven"));
+  CHECK_THAT(tw::report::topology_table(c, faulty, tw::topology_summary(faulty)),
+             Catch::Contains("warning      paths are uneven"));
   // A run gets what neighbours' exchanges leave.
   tw::Neighbours others;
   others.jobs.push_back({"other", {}, tw::network::Operation::all_to_all, tw::bytes(1e9), {}});

@@ -403,12 +403,12 @@ TEST_CASE("the schemas in schemas/ are those of this program") {
 TEST_CASE("the topology of the reference cluster") {
   const auto cluster = load<Cluster>("topologies/smc-h100.json");
   const Fabric fabric = build_fabric(cluster);
-  const json j = json::parse(topology_json(cluster, fabric));
+  const json j = json::parse(topology_json(cluster, fabric, topology_summary(fabric)));
   CHECK(j["nodes"].get<int>() >= 64);
   CHECK(j["switches"][0]["tier"] == "leaf");
   CHECK(j["switches"][1]["count"] == 16);
   CHECK(j["switches"][0]["oversubscription"].get<double>() == Approx(4800.0 / 6400));
-  CHECK(widest_line(topology_table(cluster, fabric)) <= 80);
+  CHECK(widest_line(topology_table(cluster, fabric, topology_summary(fabric))) <= 80);
   CHECK(holds(topology_dot(fabric), "graph fabric {"));
   CHECK_THROWS_AS(route_table(fabric, "node-0", "nowhere"), InputError);
 }

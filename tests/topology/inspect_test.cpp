@@ -59,6 +59,16 @@ TEST_CASE("torus: cables, diameter and bisection as calculated") {
   CHECK(s.bisection_Bps == Approx(2 * 16 * 50e9).epsilon(1e-9));  // two planes of 16 cables
   CHECK(topology_summary(build_fabric(torus({2, 3}))).cables == 6 + 3 + 6);
   CHECK(topology_summary(build_fabric(torus({8}))).diameter == 2 + 4);
+  // Nodes are alike: one search tells the longest way. With a failed cable each is searched from, which is said.
+  Cluster c = torus({4, 4, 4});
+  size_t searches = 0;
+  const auto count = [&](size_t done, size_t all) { CHECK(done == searches++), CHECK(all == 64); };
+  CHECK(topology_summary(build_fabric(c), count).diameter == 2 + 6);
+  CHECK(searches == 1);
+  c.fabric.failed = {"router-0 - router-1"};
+  searches = 0;
+  CHECK(topology_summary(build_fabric(c), count).diameter == 2 + 6);
+  CHECK(searches == 64);
 }
 
 TEST_CASE("dragonfly: all groups reach one another over one global cable") {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <memory>
+#include <set>
 
 #include "cli/command.hpp"
 #include "cli/outputs.hpp"
@@ -80,9 +81,16 @@ ExitCode simulate(const CollectiveArguments& a, const Fabric& fabric, const netw
                                    },
                                    {workers(0), kDeadline_s, {}, {}});
   ExitCode code = ExitCode::done;
+  std::set<std::string> said;
   for (size_t i = 0; i < answers.size(); ++i) {
+    network::CollectiveCost& c = costs[i];
     if (answers[i].error.empty()) {
-      costs[i].time_s = std::stod(answers[i].value);
+      c.time_s = std::stod(answers[i].value);
+      if (a.level < 3) continue;
+      const std::string joined = network::joined_rounds(fabric, {c.operation, {ranks}, c.algorithm});
+      if (joined.empty()) continue;
+      c.remark += (c.remark.empty() ? "" : "; ") + joined;
+      if (said.insert(joined).second) console.message("warning: " + joined);
       continue;
     }
     console.error(fmt::format("{}: {}", report::bytes_text(costs[i].bytes), answers[i].error));

@@ -11,6 +11,7 @@
 #include "core/files.hpp"
 #include "report/plan_report.hpp"
 #include "study/hall_fit.hpp"
+#include "study/plan_space.hpp"
 
 namespace tw::cli {
 namespace {
@@ -53,8 +54,15 @@ Reader recomputations(std::vector<RecomputeWay>& out) {
         const size_t before = way.modules.size();
         for (const auto& [name, module] : Choices<Module>::table())
           if (name == part) way.modules.push_back(module);
-        if (way.modules.size() == before) return choice_problem(part, names);
+        for (size_t i = 0; i < before; ++i)
+          if (way.modules.size() > before && way.modules[i] == way.modules[before])
+            return fmt::format("{} stands twice in \"{}\"", part, printable(word, 40));
+        if (way.modules.size() > before) continue;
+        if (std::find(names.begin(), names.end(), part) == names.end()) return choice_problem(part, names);
+        return fmt::format("{} is a way of its own in \"{}\": modules are joined by +, ways by commas", part,
+                           printable(word, 40));
       }
+      if (std::find(out.begin(), out.end(), way) != out.end()) return fmt::format("\"{}\" stands twice", word);
       out.push_back(way);
     }
     return std::string();
@@ -102,6 +110,7 @@ ExitCode run(const PlanArguments& a, Console& console) {
     throw InputError({{a.scenario, "/workload", "a profiled workload is data parallel only: there is nothing to plan",
                        "a scenario with a network"}});
   check_nodes(a, s, o.space.nodes, faults);
+  if (!a.fit && faults.empty()) check_plan_space(scenario, a.set, o.space, faults);
   faults.throw_if_any();
   o.most_simulated = static_cast<size_t>(a.simulate), o.wanted = static_cast<size_t>(a.top);
   o.jobs = workers(a.jobs), o.deadline_s = kDeadline_s;

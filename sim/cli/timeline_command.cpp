@@ -8,6 +8,7 @@
 #include "network/process.hpp"
 #include "report/trace.hpp"
 #include "run/run_model.hpp"
+#include "step/shape_warnings.hpp"
 #include "study/scenario.hpp"
 #include "study/simulate.hpp"
 #include "topology/placement.hpp"
@@ -20,12 +21,14 @@ struct TimelineArguments {
   std::vector<std::string> set;
 };
 
-// The trace of a step without noise; runs in a child, where the engine lives.
+// The trace of a step without noise behind what is to be said of it, a line each, and an empty one; runs in a child,
+// where the engine lives.
 std::string trace_of(const Scenario& s) {
   const RunInputs in = run_inputs(s);
   const Fabric fabric = build_fabric(s.cluster);
-  const StepNetwork network =
-      build_step_network(in.step, fabric, place(fabric, s.placement, s.plan.nodes + s.plan.evaluation_nodes), 1);
+  const auto collectives = step_collectives(in.step, fabric, true);
+  const StepNetwork network = build_step_network(
+      in.step, collectives, place(fabric, s.placement, s.plan.nodes + s.plan.evaluation_nodes), 1, {}, false);
   const auto engine = network::fluid_engine(network.links, network.classes);
   const RunModel model = build_run_model(in, *engine, network, 1);
   const NodeType& node = s.cluster.node;
@@ -42,7 +45,10 @@ std::string trace_of(const Scenario& s) {
           memory_curves(*s.network, *s.training, s.plan, s.software, layers, work[static_cast<size_t>(stage)]),
           model.spans, stage, model.quiet.time_s));
   }
-  return report::chrome_trace(s.name, model.quiet.time_s, model.spans, detail);
+  std::string said;
+  for (const std::string& warning : shape_warnings(in.step)) said += warning + "\n";
+  for (const std::string& remark : collectives->remarks()) said += remark + "\n";
+  return said + "\n" + report::chrome_trace(s.name, model.quiet.time_s, model.spans, detail);
 }
 
 ExitCode run(const TimelineArguments& a, Console& console) {
@@ -53,7 +59,11 @@ ExitCode run(const TimelineArguments& a, Console& console) {
     console.error(fmt::format("{}: {}", a.scenario, trace.error));
     return trace.code;
   }
-  write_output(console, a.output, trace.value);
+  for (const std::string& warning : loaded.warnings) console.message("warning: " + warning);
+  size_t at = 0;
+  for (size_t end; (end = trace.value.find('\n', at)) != at; at = end + 1)
+    console.message("warning: " + trace.value.substr(at, end - at));
+  write_output(console, a.output, trace.value.substr(at + 1));
   return ExitCode::done;
 }
 

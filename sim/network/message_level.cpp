@@ -33,6 +33,17 @@ struct Played {
   std::vector<int> last;  // of the piece in hand: message of each transfer's last round
 };
 
+// Members of a clique send to the others in turn, and what is relayed goes in pieces: not in rounds.
+int rounds_of(const Stage& stage) {
+  const bool in_rounds = !stage.relays && !stage.flows.empty();
+  return in_rounds ? std::max(1, static_cast<int>(stage.nvlink + stage.network)) : 1;
+}
+
+std::string named_or_usual(const std::string& algorithm, Operation op) {
+  if (algorithm != "auto") return algorithm;
+  return op == Operation::all_to_all || op == Operation::send_recv ? "direct" : "ring";
+}
+
 class Programmer {
  public:
   Programmer(const Group& group, const ProtocolTuning& tuning, int parallel, const NvlinkCost& nvlink, LinkLoads& loads,
@@ -51,9 +62,7 @@ class Programmer {
   Played stage(const Stage& stage) {
     Played played;
     played.relays = stage.relays;
-    // Members of a clique send to the others in turn, not in rounds.
-    const bool in_rounds = !stage.relays && !stage.flows.empty();
-    const int rounds = in_rounds ? std::max(1, static_cast<int>(stage.nvlink + stage.network)) : 1;
+    const int rounds = rounds_of(stage);
     played.rounds = std::min(rounds, most_rounds_);
     together_ = static_cast<double>(rounds) / played.rounds;
     std::map<int, std::vector<Flow>> streams;
@@ -207,8 +216,7 @@ std::vector<MessageProgram> message_programs(const Fabric& fabric, Operation op,
   groups.reserve(ranks.size());
   for (const std::vector<Rank>& own : ranks) groups.emplace_back(fabric, own);
   CollectiveOptions named = options;
-  if (named.algorithm == "auto")
-    named.algorithm = op == Operation::all_to_all || op == Operation::send_recv ? "direct" : "ring";
+  named.algorithm = named_or_usual(named.algorithm, op);
   if (named.protocol == Protocol::automatic) named.protocol = Protocol::simple;
   Collectives collectives(fabric, named);
   std::vector<FlowPlan> plans;
@@ -235,6 +243,20 @@ std::vector<MessageProgram> message_programs(const Fabric& fabric, Operation op,
 MessageProgram message_program(const Fabric& fabric, Operation op, const std::vector<Rank>& ranks, double bytes,
                                const CollectiveOptions& options, int chunks) {
   return std::move(message_programs(fabric, op, {ranks}, bytes, options, chunks).front());
+}
+
+std::string joined_rounds(const Fabric& fabric, const ClassPart& part, int chunks) {
+  const std::string name = named_or_usual(part.algorithm, part.operation);
+  int most = 0;
+  FlowPlan plan;
+  if (!part.groups.empty() && part.groups.front().size() > 1)
+    for (const CollectiveAlgorithm& a : algorithms())
+      if (a.name == name)
+        plan = a.plan(Group(fabric, part.groups.front()), part.operation);
+  for (const Stage& s : plan.stages) most = std::max(most, rounds_of(s));
+  if (most <= chunks) return "";
+  return fmt::format("level 3 plays the {} rounds of {} {} over {} ranks as {}, with the latency of all", most, name,
+                     choice_name(part.operation), part.groups.front().size(), chunks);
 }
 
 double run_program(Engine& engine, const MessageProgram& program) {

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "network/class_part.hpp"
 #include "network/collective.hpp"
 
 namespace tw::network {
@@ -32,6 +33,9 @@ MessageProgram message_program(const Fabric& fabric, Operation operation, const 
 std::vector<MessageProgram> message_programs(const Fabric& fabric, Operation operation,
                                              const std::vector<std::vector<Rank>>& groups, double bytes,
                                              const CollectiveOptions& options = {}, int chunks = 64);
+
+// That rounds are played together, where `chunks` are fewer than one group of the part has; empty where none are.
+std::string joined_rounds(const Fabric& fabric, const ClassPart& part, int chunks = 64);
 
 // Time of the last arrival. Throws SimulationError naming messages that never could start (a dead-lock) or finish.
 double run_program(Engine& engine, const MessageProgram& program);

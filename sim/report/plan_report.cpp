@@ -217,6 +217,18 @@ std::string answers_table(const std::vector<const PlanAnswer*>& shown) {
   return out;
 }
 
+// What runs of the plans warn of, each once, and the places of those that do, from 1.
+std::vector<std::pair<std::string, std::vector<size_t>>> warnings_of(const std::vector<const PlanAnswer*>& plans) {
+  std::vector<std::pair<std::string, std::vector<size_t>>> all;
+  for (size_t i = 0; i < plans.size(); ++i)
+    for (const std::string& warning : plans[i]->result.warnings) {
+      auto at = std::find_if(all.begin(), all.end(), [&](const auto& known) { return known.first == warning; });
+      if (at == all.end()) at = all.insert(at, {warning, {}});
+      if (at->second.empty() || at->second.back() != i + 1) at->second.push_back(i + 1);
+    }
+  return all;
+}
+
 }  // namespace
 
 std::string plan_text(const PlanCandidate& c) {
@@ -266,7 +278,15 @@ std::string plan_table(const PlanSearch& s, size_t most) {
     out += fmt::format("{} {}: {}\n", i ? "  and" : "The best by", choice_name(s.objectives[i]),
                        value_text(s.objectives[i], best.values[i]));
   if (s.answers.size() > 1) out += why_it_wins(best, s.answers[1]);
-  return out + what_binds(s);
+  out += what_binds(s);
+  const auto warned = warnings_of(shown);
+  if (!warned.empty()) out += "Warnings:\n";
+  for (const auto& [warning, places] : warned) {
+    std::string of;
+    for (const size_t place : places) of += fmt::format("{} {}", of.empty() ? " (plan" : ",", place);
+    out += wrapped(warning + (places.size() == shown.size() ? "" : of + ")"), "  ! ", "    ");
+  }
+  return out;
 }
 
 std::string plan_json(const PlanSearch& s, const std::string& scenario) {
@@ -281,7 +301,10 @@ std::string plan_json(const PlanSearch& s, const std::string& scenario) {
   for (const auto& [limit, count] : s.fallen) j["fallen"][limit] = count;
   j["simulated_over_estimated"] = {s.least_ratio, s.most_ratio};
   for (const char* key : {"plans", "beyond_limits", "too_large"}) j[key] = json::array();
-  for (const PlanAnswer& a : s.answers) j["plans"].push_back(answer_json(s, a));
+  std::vector<const PlanAnswer*> plans;
+  for (const PlanAnswer& a : s.answers) j["plans"].push_back(answer_json(s, a)), plans.push_back(&a);
+  j["warnings"] = json::array();
+  for (const auto& [warning, places] : warnings_of(plans)) j["warnings"].push_back(warning);
   for (const PlanAnswer& a : s.beyond) j["beyond_limits"].push_back(answer_json(s, a));
   for (size_t i = 0; i < std::min<size_t>(20, s.too_large.size()); ++i) {
     j["too_large"].push_back({{"plan", plan_of(s.too_large[i])},

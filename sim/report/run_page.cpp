@@ -61,8 +61,9 @@ std::string interval_of(const json& result, const Merit& m) {
   if (*m.interval == '\0' || !result.contains(at) || !result[at].is_object()) return "";
   const json& i = result[at];
   const auto text = [&](const char* end) { return output_text(dotted(m.pointer), i.at(end).get<double>()); };
-  return fmt::format("{} to {}, as {:.0f} % of {} rows like it were", text("low"), text("high"),
-                     100 * i.at("level").get<double>(), i.at("rows").dump());
+  return fmt::format("{} to {}, as {:.0f} % of {} rows {} were", text("low"), text("high"),
+                     100 * i.at("level").get<double>(), i.at("rows").dump(),
+                     says_work(i.at("class").get<std::string>()) ? "like it" : "of all work");
 }
 
 bool is_failed(const json& result) {

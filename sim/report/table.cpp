@@ -19,13 +19,14 @@ void heading(std::string& out, const std::string& text) {
   out += "  " + text + "\n";
 }
 
-// " (-3 to +5 %, 80 %, of 12 rows like it)".
+// " (-3 to +5 % for 80 % of 12 rows like it)".
 std::string interval_text(const Result& r, const std::string& key, Maybe value) {
   const auto found = r.intervals.find(key);
   if (found == r.intervals.end() || !value) return "";
   const Interval& i = found->second;
-  return fmt::format(" ({:+.0f} to {:+.0f} % for {:.0f} % of {} rows like it)", 100 * (i.low / *value - 1),
-                     100 * (i.high / *value - 1), 100 * i.level, i.rows);
+  return fmt::format(" ({:+.0f} to {:+.0f} % for {:.0f} % of {} rows {})", 100 * (i.low / *value - 1),
+                     100 * (i.high / *value - 1), 100 * i.level, i.rows,
+                     says_work(i.path) ? "like it" : "of all work");
 }
 
 void plan_lines(std::string& out, const Result& r) {

@@ -109,10 +109,6 @@ Interval next_row(const RowSpread& s, const RowSpread& all, double predicted, co
           predicted * std::exp(std::max(0.0, s.middle + half)), path, static_cast<size_t>(s.rows)};
 }
 
-bool says_work(const std::string& path) {
-  return path.find('/') != std::string::npos;
-}
-
 // Energy is power times time: where too few energies were measured, the errors of both, as far as they are independent.
 Interval product(const Interval& time, double time_s, const Interval& power, double watts, double joules) {
   const auto logs = [](const Interval& i, double value) {
@@ -134,6 +130,10 @@ bool counts(const RowOutcome& r) {
 
 }  // namespace
 
+bool says_work(const std::string& path) {
+  return path.find('/') != std::string::npos;
+}
+
 std::vector<std::string> RunClass::paths() const {
   std::vector<std::string> list;
   std::string path;
@@ -153,7 +153,12 @@ std::string error_family(const std::string& unit) {
 
 RunClass run_class(const Scenario& s, const Result& r) {
   RunClass c;
-  c.work = s.workload ? "profiled" : s.network && s.network->experts > 0 ? "experts" : "dense";
+  const bool fp32 = s.training && s.training->precision == Precision::fp32;
+  c.work = s.workload                                ? "profiled"
+           : s.network && !s.network->towers.empty() ? "towers"
+           : fp32                                    ? "fp32"
+           : s.network && s.network->experts > 0     ? "experts"
+                                                     : "dense";
   c.chip = s.cluster.node.accelerator.transferred_from.empty() ? "measured" : "transferred";
   c.bound = r.step.time_s ? bound_of(r.step.breakdown_s, *r.step.time_s) : "compute";
   return c;
@@ -161,9 +166,10 @@ RunClass run_class(const Scenario& s, const Result& r) {
 
 RunClass placed(RunClass run, const std::string& software, const std::string& cluster, const ResidualTable& table) {
   const std::string family = family_of(software);
-  const bool near = std::any_of(table.releases.begin(), table.releases.end(),
+  const auto& releases = run.work == "profiled" ? table.profiled_releases : table.releases;
+  const bool near = std::any_of(releases.begin(), releases.end(),
                                 [&](const std::string& known) { return family_of(known) == family; });
-  run.release = holds(table.releases, software) ? "fitted" : near ? "neighbour" : "new";
+  run.release = holds(releases, software) ? "fitted" : near ? "neighbour" : "new";
   run.fabric = holds(table.fabrics, cluster) ? "seen" : "new";
   return run;
 }
@@ -229,14 +235,16 @@ void add_intervals(Result& result, const Scenario& scenario, const ResidualTable
 
 ResidualTable residuals_of(const std::vector<SuiteOutcome>& suites) {
   ResidualTable table;
-  std::set<std::string> releases, fabrics;
+  std::set<std::string> releases, profiled, fabrics;
   std::map<std::pair<std::string, double>, std::string> first;  // suite that a measurement stands in
   for (const SuiteOutcome& suite : suites)
     for (const RowOutcome& r : suite.rows) {
-      if (r.row.kind == RowKind::fitted && r.predicted && !r.software.empty()) releases.insert(r.software);
+      if (r.row.kind == RowKind::fitted && r.predicted && !r.software.empty())
+        (r.run_class.work == "profiled" ? profiled : releases).insert(r.software);
       if (r.predicted && !r.cluster.empty()) fabrics.insert(r.cluster);
     }
   table.releases.assign(releases.begin(), releases.end());
+  table.profiled_releases.assign(profiled.begin(), profiled.end());
   table.fabrics.assign(fabrics.begin(), fabrics.end());
   for (const SuiteOutcome& suite : suites) {
     std::map<std::tuple<std::string, std::string, bool>, std::vector<double>> groups;
@@ -292,8 +300,8 @@ std::string residual_table_text(const ResidualTable& table) {
   };
   std::string out =
       "// How wrong predicted rows were. Made by: trainwatt validate --residuals models/accuracy/residuals.json\n{\n";
-  out += fmt::format("  \"releases\": [{}],\n  \"fabrics\": [{}],\n  \"residuals\": [", names(table.releases),
-                     names(table.fabrics));
+  out += fmt::format("  \"releases\": [{}],\n  \"profiled_releases\": [{}],\n  \"fabrics\": [{}],\n  \"residuals\": [",
+                     names(table.releases), names(table.profiled_releases), names(table.fabrics));
   const char* separator = "";
   for (const Residuals& r : table.residuals) {
     std::string ratios;
@@ -318,7 +326,8 @@ void Residuals::describe(Description<Residuals>& d) {
 
 void ResidualTable::describe(Description<ResidualTable>& d) {
   d.object("residual_table", "How wrong predicted rows were, by class: what intervals are made of.");
-  d.required("releases", &ResidualTable::releases, "software profiles with a fitted row");
+  d.required("releases", &ResidualTable::releases, "software profiles with a fitted row of a network");
+  d.optional("profiled_releases", &ResidualTable::profiled_releases, "and with one of a profiled workload");
   d.required("fabrics", &ResidualTable::fabrics, "clusters that rows ran on");
   d.required("residuals", &ResidualTable::residuals, "errors by suite and class");
 }

@@ -19,7 +19,7 @@ struct SuiteOutcome;
 // on one whose kernels were never measured spread two to three times as far, whatever the work.
 struct RunClass {
   std::string chip;                        // measured, transferred
-  std::string work;                        // dense, experts, profiled
+  std::string work;                        // dense, experts, profiled; towers, fp32: no row is of them
   std::string release;                     // fitted, neighbour (another release of its family is), new
   std::string bound;                       // compute, exchange, host: what else than compute takes a fifth of the step
   std::string fabric;                      // seen, new
@@ -36,8 +36,9 @@ struct Residuals {
 
 // models/accuracy/residuals.json: made by `trainwatt validate --residuals`, from rows that nothing was fitted on.
 struct ResidualTable {
-  std::vector<std::string> releases;  // software profiles that have a fitted row
-  std::vector<std::string> fabrics;   // clusters that a predicted or fitted row ran on
+  std::vector<std::string> releases;           // software profiles that have a fitted row of a network
+  std::vector<std::string> profiled_releases;  // and of a profiled workload, which says nothing of networks
+  std::vector<std::string> fabrics;            // clusters that a predicted or fitted row ran on
   std::vector<Residuals> residuals;
   static void describe(Description<ResidualTable>& d);
 };
@@ -47,6 +48,9 @@ struct Interval {
   std::string path;  // of the residuals that it was taken from: the class, or what of it has enough rows
   size_t rows = 0;
 };
+
+// Whether a class is of one kind of work; else nothing like the run was measured.
+bool says_work(const std::string& path);
 
 inline constexpr double kIntervalLevel = 0.8;
 

@@ -1,5 +1,7 @@
 #include "study/plan_space.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <tuple>
@@ -230,6 +232,46 @@ class Enumeration {
 std::vector<PlanCandidate> enumerate_plans(const Scenario& scenario, const PlanSearchOptions& options, PlanSearch& out,
                                            std::vector<PlanCandidate>& too_large) {
   return Enumeration(scenario, options, out).run(too_large);
+}
+
+void check_plan_space(const LoadedScenario& base, const std::vector<std::string>& overrides, const PlanSpace& space,
+                      Faults& faults) {
+  const Scenario& s = base.scenario;
+  PlanCandidate own;
+  own.plan = s.plan, own.recompute = recompute_way(*s.training);
+  own.offload_states = s.training->offload_states, own.offload_layers = s.training->offload_layers;
+  // The scenario is sound: what is wrong with it and this value is so because of the value.
+  const auto check = [&](const char* option, auto PlanCandidate::*key, const auto& values) {
+    for (const auto& value : values) {
+      PlanCandidate c = own;
+      c.*key = value;
+      std::vector<std::string> set = overrides;
+      for (std::string& one : overrides_of(c)) set.push_back(std::move(one));
+      Faults found;
+      (void)load_scenario(base.file, set, found);
+      for (const Fault& f : found.list()) faults.add({option, "", f.what, f.allowed});
+    }
+  };
+  check("--offload-states", &PlanCandidate::offload_states, space.offload_states);
+  check("--offload-layers", &PlanCandidate::offload_layers, space.offload_layers);
+  check("--recompute", &PlanCandidate::recompute, space.recompute);
+  for (const int layers : space.offload_layers)
+    if (faults.empty() && layers > s.network->layers)
+      faults.add({"--offload-layers", "", fmt::format("{} of a network of {} layers", layers, s.network->layers),
+                  fmt::format("0 to {}", s.network->layers)});
+  const auto nodes = or_own(space.nodes, s.plan.nodes);
+  for (const int group : space.shard_group) {
+    const auto divides = [&](int n) { return group == 0 || n * s.cluster.node.gpus % group == 0; };
+    if (std::none_of(nodes.begin(), nodes.end(), divides))
+      faults.add(
+          {"--shard-group", "",
+           fmt::format("{} ranks divide the {} GPUs of no number of nodes", group, nodes.back() * s.cluster.node.gpus),
+           "0, or a divisor of the data-parallel ranks"});
+  }
+  const auto& sharding = space.sharding;
+  if (!sharding.empty() && !space.shard_group.empty() && space.shard_group.back() > 0 &&
+      std::count(sharding.begin(), sharding.end(), Sharding::none) == static_cast<long>(sharding.size()))
+    faults.add({"--shard-group", "", "nothing is sharded", "--sharding zero1, zero2 or zero3"});
 }
 
 }  // namespace tw

@@ -10,4 +10,8 @@ namespace tw {
 std::vector<PlanCandidate> enumerate_plans(const Scenario& scenario, const PlanSearchOptions& options, PlanSearch& out,
                                            std::vector<PlanCandidate>& too_large);
 
+// What is asked for and no plan of the scenario can have: told by the option's name, before anything is searched.
+void check_plan_space(const LoadedScenario& base, const std::vector<std::string>& overrides, const PlanSpace& space,
+                      Faults& faults);
+
 }  // namespace tw

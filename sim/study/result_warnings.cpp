@@ -31,11 +31,22 @@ void warn_about_site(Result& r, const LoadedScenario& loaded, const PowerRun& po
                     *r.energy.facility_j / joules_per_kwh, site.pue, fed_j / joules_per_kwh));
 }
 
+// Settings made for nodes do otherwise in racks, and the other way round; which they are only the profile knows.
+void warn_about_release(Result& r, const Scenario& s) {
+  const bool racks = s.cluster.node.nvlink.nodes > 1;
+  if (s.software.recipes_of == RecipesOf::any || racks == (s.software.recipes_of == RecipesOf::racks)) return;
+  r.warnings.push_back(fmt::format(
+      "{}: its settings are those of recipes for {}, and {} has {}; its source says what others set (recipes_of)",
+      s.software.name, racks ? "nodes where NVLink ends" : "racks whose nodes NVLink joins", s.cluster.name,
+      racks ? "racks whose nodes it joins" : "nodes where it ends"));
+}
+
 }  // namespace
 
 void warn_about(Result& r, const LoadedScenario& loaded, const PowerRun& power) {
   const Scenario& s = loaded.scenario;
   warn_about_site(r, loaded, power);
+  warn_about_release(r, s);
   const Accelerator& a = s.cluster.node.accelerator;
   if (!a.transferred_from.empty())
     r.warnings.push_back(
@@ -82,7 +93,6 @@ void warn_about(Result& r, const LoadedScenario& loaded, const PowerRun& power) 
   if (s.network && s.network->experts == 0 && s.training->expert_imbalance > 1)
     r.warnings.push_back("expert_imbalance changes nothing: the network has no experts");
   if (s.network && !s.network->towers.empty()) {
-    r.warnings.push_back("no measured step has towers: intervals do not know how wrong theirs are");
     if (s.training->lora && !s.training->frozen_towers.empty())
       r.warnings.push_back("frozen_towers change nothing: beneath adapters the whole base is frozen");
     if (s.training->recompute_towers && s.training->recompute == Recompute::none)

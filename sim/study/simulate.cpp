@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cctype>
+#include <set>
 #include <utility>
 
 #include "facility/facility.hpp"
 #include "network/busy_engine.hpp"
 #include "network/collective.hpp"
+#include "network/message_level.hpp"
 #include "network/metered_engine.hpp"
 #include "network/process.hpp"
 #include "power/energy_window.hpp"
@@ -233,6 +235,15 @@ void fill_series(Result& r, const PowerRun& power) {
   r.series = {series.time_s, series.mean_w, series.p5_w, series.p95_w, series.p50_w};
 }
 
+// What level 3 does not play one by one, each once.
+std::set<std::string> joined_rounds(const StepNetwork& network, const Fabric& fabric) {
+  std::set<std::string> all;
+  for (const network::ClassParts& parts : network.parts)
+    for (const network::ClassPart& part : parts) all.insert(network::joined_rounds(fabric, part));
+  all.erase("");
+  return all;
+}
+
 }  // namespace
 
 RunInputs run_inputs(const Scenario& s) {
@@ -273,6 +284,7 @@ Result simulate(const LoadedScenario& loaded, const SimulationOptions& options) 
   const auto collectives = step_collectives(in.step, fabric, loads.empty() && options.level != 3);
   StepNetwork network = build_step_network(in.step, collectives, {placed.begin(), placed.begin() + s.plan.nodes},
                                            replicas, std::move(loads), options.level == 3);
+  for (const std::string& joined : joined_rounds(network, fabric)) r.warnings.push_back(joined);
   const std::vector<network::Neighbour> neighbours = neighbours_of(others, network);
   // With neighbours on its links, and so always something to share, a job runs on SimGrid.
   const auto links = options.level == 3   ? message_engine(network, in.step, fabric)

@@ -240,6 +240,9 @@ void Software::Phases::describe(Description<Phases>& d) {
 void Software::describe(Description<Software>& d) {
   d.object("software", "Costs and habits of one software release.");
   d.required("name", &Software::name, "name of the release");
+  d.optional("recipes_of", &Software::recipes_of,
+             "systems whose recipes its settings are: nodes where NVLink ends, racks whose nodes it joins, or any; a "
+             "run on others is warned");
   d.part(&Software::host);
   d.part(&Software::streams);
   d.part(&Software::kernels);

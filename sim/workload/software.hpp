@@ -27,8 +27,12 @@ enum class GraphPart { attention, mamba, router, feed };
 // every rank) that holds some of them, copied on there (DeepEP, HybridEP).
 enum class Dispatcher { all_to_all, once_a_node };
 
+// Systems that a release's settings were made for: whose NVLink ends at the node, or joins the nodes of a rack.
+enum class RecipesOf { any, nodes, racks };
+
 struct Software {
   std::string name;
+  RecipesOf recipes_of = RecipesOf::any;
   // Issue of work by the host.
   struct Host {
     Time per_operation = seconds(10e-6);   // host time to issue one kernel

@@ -28,7 +28,8 @@ TEST_CASE("a whole benchmark with every replica on its own takes seconds of the 
 // Every router looked at every cable: a torus of 400 x 500 took 70 s, now 4.
 TEST_CASE("the processor time of a look at a torus grows with its nodes") {
   const auto cpu_s = [](const char* dimensions) {
-    const Run r = run({"topology", "topologies/tpu-v4-pod.json", "--set", std::string("/fabric/dimensions=") + dimensions});
+    const Run r =
+        run({"topology", "topologies/tpu-v4-pod.json", "--set", std::string("/fabric/dimensions=") + dimensions});
     CHECK(r.code == 0);
     return r.cpu_s;
   };

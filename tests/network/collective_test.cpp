@@ -239,22 +239,6 @@ TEST_CASE("on a torus the rings run along all dimensions at once") {
   // Six cables of 50 GB/s: 2 (n-1)/n S / 300 GB/s; the flat ring has one of them.
   CHECK(rings.time_s - rings.load.latency_s == Approx(2 * 63.0 / 64 * kGiB / 300e9).epsilon(1e-9));
   CHECK(all_reduce(c, 64, kGiB, {}).algorithm == "hierarchical");
-  // Reduction in switches that have nothing above them: refused where it is named, else said once and done without.
-  CHECK_THROWS_WITH(all_reduce(c, 64, kGiB, forced("sharp")), Catch::Contains("SHARP needs levels of switches"));
-  CollectiveOptions on;
-  on.sharp = true;
-  const Fabric f = build_fabric(c);
-  Collectives collectives(f, on);
-  const auto first = [&](int count) { return ranks_of(f, place_packed(f, count)); };
-  const CollectiveCost without = all_reduce(c, 64, kGiB, {});
-  const CollectiveCost other = collectives.cost(Operation::all_reduce, first(64), kGiB);
-  CHECK(other.algorithm == "hierarchical");
-  CHECK(other.time_s == without.time_s);
-  CHECK(other.bound_s == without.bound_s);
-  CHECK(other.remark ==
-        "SHARP is switched on, and all-reduces go another way: SHARP needs levels of switches to reduce in");
-  collectives.cost(Operation::all_reduce, first(16), kGiB);
-  CHECK(collectives.remarks() == std::set{other.remark});
 }
 
 TEST_CASE("hashing is never faster than spraying, and reacts to its seed") {

@@ -187,3 +187,37 @@ TEST_CASE("the library of a release is taken where it drives the accelerator, el
     CHECK(load<Accelerator>(std::string("models/accelerators/") + name + ".json").collectives->family == "RCCL");
   CHECK(!load<Accelerator>("models/accelerators/h100-sxm.json").collectives);
 }
+
+TEST_CASE("reduction in switches that have nothing above them is refused by name, else said once and done without") {
+  Cluster c = flat_cluster(1);
+  c.fabric.kind = "torus";
+  c.fabric.dimensions = {4, 4, 4};
+  const Fabric f = build_fabric(c);
+  CollectiveOptions on;
+  on.sharp = true;
+  Collectives collectives(f, on);
+  const auto first = [&](int count) { return ranks_of(f, place_packed(f, count)); };
+  const CollectiveCost without = Collectives(f).cost(Operation::all_reduce, first(64), 1e9);
+  const CollectiveCost other = collectives.cost(Operation::all_reduce, first(64), 1e9);
+  CHECK(other.algorithm == "hierarchical");
+  CHECK(other.time_s == without.time_s);
+  CHECK(other.bound_s == without.bound_s);
+  CHECK(other.remark ==
+        "SHARP is switched on, and all-reduces go another way: SHARP needs levels of switches to reduce in");
+  collectives.cost(Operation::all_reduce, first(16), 1e9);
+  CHECK(collectives.remarks() == std::set{other.remark});
+  on.algorithm = "sharp";
+  CHECK_THROWS_WITH(Collectives(f, on).cost(Operation::all_reduce, first(64), 1e9),
+                    Catch::Contains("all-reduce cannot run as sharp: SHARP needs levels of switches"));
+}
+
+TEST_CASE("level 3 says which rounds it plays together") {
+  const Fabric f = build_fabric(flat_cluster(40));
+  const auto part = [&](int nodes) {
+    return ClassPart{Operation::all_reduce, {ranks_of(f, place_packed(f, nodes))}, "ring"};
+  };
+  CHECK(joined_rounds(f, part(33)).empty());
+  CHECK(joined_rounds(f, part(34)) ==
+        "level 3 plays the 66 rounds of ring all-reduce over 34 ranks as 64, with the latency of all");
+  CHECK_FALSE(joined_rounds(f, part(33), 32).empty());
+}

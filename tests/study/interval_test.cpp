@@ -161,6 +161,33 @@ TEST_CASE("no row like this: the interval of all work, or none, and a warning th
   CHECK(r.warnings[1].find("node_dc_w: no row like this was ever measured") == 0);
 }
 
+TEST_CASE("towers, FP32 and a release of other work: nothing like them was measured") {
+  const auto class_of = [](const std::string& file, const std::vector<std::string>& set) {
+    Faults faults;
+    const LoadedScenario s = load_scenario(file, set, faults);
+    faults.throw_if_any();
+    return run_class(s.scenario, {});
+  };
+  const std::string llama = "scenarios/llama3.1-pretraining.json";
+  CHECK(class_of(llama, {}).work == "dense");
+  CHECK(class_of(llama, {"/training/precision=fp32"}).work == "fp32");
+  CHECK(class_of(llama, {"/network=models/networks/qwen2.5-vl-7b.json"}).work == "towers");
+  ResidualTable t = toy();
+  t.profiled_releases = {"mxnet-v4.0-nvidia"};
+  for (const char* work : {"towers", "fp32"}) {
+    RunClass far = dense("measured", "compute");
+    far.work = work;
+    CHECK(interval_of(t, placed(far, "nemo-25.04", "eos-h100", t), "time", 1)->path == "all");
+  }
+  RunClass run = dense("measured", "compute");
+  CHECK(placed(run, "mxnet-v4.0-nvidia", "eos-h100", t).release == "new");
+  CHECK(placed(run, "mxnet-v4.1-nvidia", "eos-h100", t).release == "new");
+  run.work = "profiled";
+  CHECK(placed(run, "mxnet-v4.0-nvidia", "eos-h100", t).release == "fitted");
+  CHECK(placed(run, "mxnet-v4.1-nvidia", "eos-h100", t).release == "neighbour");
+  CHECK(placed(run, "nemo-25.04", "eos-h100", t).release == "new");
+}
+
 TEST_CASE("an energy that was seldom measured has the errors of its time and of its power") {
   ResidualTable t = toy();
   for (const char* family : {"time", "power"})

@@ -42,6 +42,18 @@ TEST_CASE("tensor parallelism that leaves the NVLink domain is told") {
   CHECK_FALSE(tells(kLlama, {"/plan/tp=8", "/plan/nodes=4"}, said));
 }
 
+TEST_CASE("a release whose settings are of racks warns on nodes, and the other way round") {
+  const char *racks = "recipes for racks whose nodes NVLink joins", *nodes = "recipes for nodes where NVLink ends";
+  const std::string rack = "/cluster=topologies/gb200-nvl72.json", node = "/cluster=topologies/superpod-b200.json";
+  const auto with = [](const char* release) { return std::string("/software=models/software/") + release + ".json"; };
+  CHECK(tells(kLlama, {node, with("nemo-26.06")}, racks));
+  CHECK(tells(kLlama, {rack, "/plan/nodes=2", with("nemo-experts")}, nodes));
+  for (const char* release : {"nemo-25.09", "nemo-26.04", "nemo-26.06"})
+    CHECK_FALSE(tells(kLlama, {rack, "/plan/nodes=2", with(release)}, "recipes for"));
+  for (const char* release : {"nemo-25.09", "nemo-26.04", "nemo-experts"})
+    CHECK_FALSE(tells(kLlama, {node, with(release)}, "recipes for"));
+}
+
 TEST_CASE("a rack's accelerators are those of their profile, watts and peaks") {
   for (const char* name : {"gb200", "gb300"}) {
     CAPTURE(name);

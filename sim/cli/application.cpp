@@ -10,6 +10,7 @@
 
 #include "cli/command.hpp"
 #include "cli/outputs.hpp"
+#include "cli/wrong_kind.hpp"
 #include "core/files.hpp"
 
 namespace tw::cli {
@@ -46,7 +47,7 @@ ExitCode run(const Command& command, Console console) {
     prepare(command, console);
     return flushed(console, command.run(console));
   } catch (const InputError& error) {
-    console.error(error.what());
+    console.error(InputError(told_by_kind(error.faults())).what());
     return ExitCode::bad_input;
   } catch (const DoesNotFit& error) {
     console.error(fmt::format("does not fit: {}", error.what()));

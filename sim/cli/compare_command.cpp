@@ -60,14 +60,17 @@ ExitCode run(const CompareArguments& a, Console& console) {
   if (measured.empty() && !a.output.empty())
     faults.add({"-o", "", "figures are drawn of measured power only", "a scenario and a power series"});
   faults.throw_if_any();
-  const auto outcomes = simulate_all(scenarios, {}, workers(a.jobs), kDeadline_s, {});
+  const bool beside_results = places.size() < all.size();
+  auto outcomes = simulate_all(scenarios, {}, workers(a.jobs), kDeadline_s, {});
   int code = 0;
   for (size_t i = 0; i < outcomes.size(); ++i) {
     if (!outcomes[i].result.error.empty()) code = std::max(code, outcomes[i].exit_code);
     if (!outcomes[i].result.error.empty())
       console.error(fmt::format("{}: {}", scenarios[i].file, outcomes[i].result.error));
-    if (measured.empty())
-      all[places[i]] = comparand_of(scenarios[i].scenario.name, inputs[i], report::results_json({outcomes[i]}));
+    if (!measured.empty()) continue;
+    if (beside_results) add_intervals(outcomes[i].result, scenarios[i].scenario, residual_table());
+    all[places[i]] =
+        comparand_of(scenarios[i].scenario.name, beside_results ? "" : inputs[i], report::results_json({outcomes[i]}));
   }
   if (code != 0) return static_cast<ExitCode>(code);
   if (!measured.empty())

@@ -102,6 +102,7 @@ Comparand comparand_of(const std::string& name, const std::string& inputs, const
   json parsed = json::parse(result);
   Comparand c = of_result(parsed.is_array() ? parsed.front() : parsed);
   c.name = name;
+  if (inputs.empty()) return c;
   json shown = json::parse(inputs);
   for (const char* label : {"name", "description", "reference"}) shown.erase(label);  // they change no answer
   c.inputs = flat_json(shown.dump());

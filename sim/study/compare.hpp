@@ -24,7 +24,8 @@ struct Comparand {
 std::optional<std::vector<Comparand>> comparands_of_results(const std::string& text, const std::string& file,
                                                             Faults& faults);
 
-// A comparand of a simulated scenario: `inputs` the effective input, `result` one result, both as JSON.
+// A comparand of a simulated scenario: `inputs` the effective input, `result` one result, both as JSON. Without
+// `inputs`: beside results, which hold but their plan, seed and hash.
 Comparand comparand_of(const std::string& name, const std::string& inputs, const std::string& result);
 
 // One path that is not the same everywhere; an absent value has no text.

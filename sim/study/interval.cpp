@@ -226,8 +226,9 @@ void add_intervals(Result& result, const Scenario& scenario, const ResidualTable
       name(never, "energy");
   }
   if (!other.empty())
-    result.warnings.push_back(fmt::format(
-        "{}: too few runs of {} work were measured to tell; the interval is that of all work", other, run.work));
+    result.warnings.push_back(
+        fmt::format("{}: too few runs of {} work{} were measured to tell; the interval is that of all work", other,
+                    run.work, run.chip == "transferred" ? " on chips whose kernels were not measured" : ""));
   if (!never.empty())
     result.warnings.push_back(fmt::format("{}: no row like this was ever measured ({}): nobody knows how wrong this is",
                                           never, run.paths().front()));

@@ -106,6 +106,16 @@ TEST_CASE("bad input: modules to compute again that the network has not") {
               "unknown choice \"fool\""));
 }
 
+TEST_CASE("bad input: a file of another kind is told by its kind") {
+  const Run scenario = program::run({"topology", k8});
+  CHECK(scenario.code == 2);
+  CHECK(scenario.err == k8 + ": all of its keys are those of another kind: scenario; a cluster is due\n");
+  CHECK(refusal({kCluster}) == kCluster + ": all of its keys are those of another kind: cluster; a scenario is due\n");
+  const Folder f;
+  const std::string network = f.put("n.json", R"({"name": "n", "layers": 2, "hidden": 64, "heads": 2, "node": {}})");
+  CHECK(holds(refusal({network}, 0), "unknown key \"layers\" in a scenario"));
+}
+
 TEST_CASE("bad input: all faults of all inputs at once") {
   const Folder f;
   const auto a = f.put("a.json", with(R"("plan": {"tpp": 4}, "site": "nowhere.json")"));

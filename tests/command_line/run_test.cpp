@@ -251,6 +251,14 @@ TEST_CASE("topology, collective and timeline answer") {
   CHECK(json::parse(tw::read_file(folder / "t.json"))["traceEvents"].size() > 3);
 }
 
+TEST_CASE("compare: beside a result a scenario has what results hold, and is the same as its own") {
+  const Folder f;
+  REQUIRE(run({"run", k8, "-q", "--json", f / "r.json"}).code == 0);
+  const Run same = run({"compare", k8, f / "r.json"});
+  CHECK(same.code == 0);
+  CHECK(holds(same.out, "Inputs: the same\nOutputs (SI units): the same\n"));
+}
+
 TEST_CASE("validate: JSON by contract") {
   const Run r = run({"validate", "smc", "smc-calibrated", "--json", "-"});
   REQUIRE(r.code == 0);

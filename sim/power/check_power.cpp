@@ -50,7 +50,7 @@ void check_power(const Cluster& cluster, const std::vector<Activity>& used, cons
         .fault("fans without the heat at which they run at full speed", "example: \"fan_full_heat\": \"10 kW\"");
   const SwitchType& type = cluster.fabric.switches;
   const ReadContext switch_at = at.at("fabric").at("switch");
-  const FabricKind* const kind = find_kind(cluster.fabric.kind);
+  const FabricKind* const kind = find_kind(cluster.fabric);
   const bool switched = kind != nullptr && kind->own_switches && kind->levels(cluster.fabric) != 1;
   if (!(type.nameplate.value() > 0) && type.power.model == SwitchPowerModel::nameplate && switched)
     switch_at.at("nameplate").fault("no watts", "example: \"nameplate\": \"1610 W\"");

@@ -185,7 +185,7 @@ Shares shares_of(NetworkRule rule, const Fabric& fabric, const std::vector<Netwo
 }  // namespace
 
 bool rule_defined(NetworkRule rule, const FabricType& type) {
-  const FabricKind* const kind = find_kind(type.kind);
+  const FabricKind* const kind = find_kind(type);
   return rule != NetworkRule::as_published || (kind != nullptr && kind->levels(type) == 2 && type.spine_groups == 1);
 }
 

@@ -117,10 +117,13 @@ struct CableChange {
   static void describe(Description<CableChange>& d);
 };
 
+struct FabricKind;
+
 // The training fabric between nodes: a union that `kind` tells apart. Each kind reads keys of its own (fabric_kind.hpp)
 // and refuses those of others.
 struct FabricType {
   std::string kind = "scalable_units";
+  const std::vector<FabricKind>* kinds = nullptr;  // among which `kind` is looked for; null: fabric_kinds()
   int units = 1;
   int nodes_per_unit = 6;
   int leaves_per_unit = 2;

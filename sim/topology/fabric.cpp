@@ -184,10 +184,10 @@ FabricBuilder generate(const Cluster& cluster) {
       b.fault(fmt::format("/node/nvlink/collectives/{}/operation", i),
               fmt::format("there is no collective \"{}\"", measured[i].operation),
               suggest(measured[i].operation, collective_names()));
-  const FabricKind* const kind = find_kind(cluster.fabric.kind);
+  const FabricKind* const kind = find_kind(cluster.fabric);
   if (kind == nullptr) {
     std::vector<std::string> known;
-    for (const FabricKind& k : fabric_kinds()) known.push_back(k.name);
+    for (const FabricKind& k : kinds_known(cluster.fabric)) known.push_back(k.name);
     b.fault("/fabric/kind", fmt::format("there is no topology \"{}\"", cluster.fabric.kind),
             suggest(cluster.fabric.kind, known));
     return b;

@@ -16,14 +16,18 @@ const std::vector<FabricKind>& fabric_kinds() {
   return kinds;
 }
 
-const FabricKind* find_kind(const std::string& name) {
-  for (const FabricKind& kind : fabric_kinds())
-    if (kind.name == name) return &kind;
+const std::vector<FabricKind>& kinds_known(const FabricType& type) {
+  return type.kinds != nullptr ? *type.kinds : fabric_kinds();
+}
+
+const FabricKind* find_kind(const FabricType& type) {
+  for (const FabricKind& kind : kinds_known(type))
+    if (kind.name == type.kind) return &kind;
   return nullptr;
 }
 
 const FabricKind& kind_of(const FabricType& type) {
-  const FabricKind* const kind = find_kind(type.kind);
+  const FabricKind* const kind = find_kind(type);
   if (kind == nullptr) throw SimulationError("there is no topology \"" + type.kind + "\"");
   return *kind;
 }
@@ -42,16 +46,20 @@ void describe_units(Description<FabricType>& d) {
 }
 
 int Cluster::nodes() const {
-  const FabricKind* const kind = find_kind(fabric.kind);
+  const FabricKind* const kind = find_kind(fabric);
   return kind == nullptr ? nodes_in_units(fabric) : kind->nodes(fabric);
 }
 
 void FabricType::describe(Description<FabricType>& d) {
+  describe_fabric(d, fabric_kinds());
+}
+
+void describe_fabric(Description<FabricType>& d, const std::vector<FabricKind>& kinds) {
   d.object("fabric", "The training network between the nodes.");
   std::vector<std::string> names;
-  for (const FabricKind& kind : fabric_kinds()) names.push_back(kind.name);
+  for (const FabricKind& kind : kinds) names.push_back(kind.name);
   d.variant("kind", &FabricType::kind, names, "topology generator");
-  for (const FabricKind& kind : fabric_kinds()) {
+  for (const FabricKind& kind : kinds) {
     d.when({kind.name});
     kind.describe(d);
   }

@@ -26,10 +26,14 @@ struct FabricKind {
 
 const std::vector<FabricKind>& fabric_kinds();
 
+// Those of the program, or what a program that links this library brings along (FabricType::kinds).
+const std::vector<FabricKind>& kinds_known(const FabricType& type);
 // Null for a name that is none.
-const FabricKind* find_kind(const std::string& name);
+const FabricKind* find_kind(const FabricType& type);
 // Throws SimulationError for a name that is none: inputs are checked before.
 const FabricKind& kind_of(const FabricType& type);
+// The keys of the fabric block, each kind's with its name.
+void describe_fabric(Description<FabricType>& d, const std::vector<FabricKind>& kinds);
 
 // Node next to one of a torus along a dimension: over its end, and on by its twist.
 int torus_neighbour(const FabricType& type, int node, size_t dimension);

@@ -167,11 +167,18 @@ using Taken = std::function<void(size_t, ChildResult&&)>;
 void run_children(size_t count, const std::function<std::string(size_t)>& work, const Taken& taken,
                   const ChildOptions& options) {
   std::vector<Child> live;
-  size_t next = 0, done = 0;
+  size_t next = 0, done = 0, most = static_cast<size_t>(std::max(1, options.jobs));
   bool stop = false;
   while (done < count) {
-    while (!stop && next < count && live.size() < static_cast<size_t>(std::max(1, options.jobs)))
-      live.push_back(spawn(next++, work));
+    while (!stop && next < count && live.size() < most) {
+      try {
+        live.push_back(spawn(next, work));
+        ++next;
+      } catch (const SimulationError&) {
+        if (live.empty()) throw;
+        most = live.size();  // no process or descriptor is left for one more: those that are there do
+      }
+    }
     if (stop && live.empty()) {
       for (; next < count; ++next, ++done) taken(next, {"", "interrupted", ExitCode::interrupted, 0, 0});
       break;

@@ -109,13 +109,16 @@ std::vector<size_t> points_to_do(const LoadedStudy& study, const std::string& fo
   StoredStudy mine{study.identity, study.canonical, study.columns(), study.points(),
                    options.shards > 1 ? fmt::format("{}/{}", options.shard, options.shards) : ""};
   std::vector<size_t> todo;
+  std::error_code ignored;
+  if (options.overwrite)  // also what cannot be read any more
+    for (const char* beside : {"", "-wal", "-shm"}) fs::remove(SweepStore::file_in(folder) + beside, ignored);
   SweepStore store(folder);
   const StoredStudy there = store.about();
   const auto refuse = [&](const std::string& what, const std::string& allowed) {
     store.close();
     throw InputError({{folder, "", what, allowed}});
   };
-  if (!there.empty() && !options.overwrite) {
+  if (!there.empty()) {
     const std::string differs = changes(there.identity, mine.identity);
     if (!differs.empty())
       refuse("holds results of another study: " + differs, "another folder, or --overwrite to begin anew");
@@ -127,7 +130,7 @@ std::vector<size_t> points_to_do(const LoadedStudy& study, const std::string& fo
       refuse(fmt::format("holds shard {}, not {}", there.shard, mine.shard.empty() ? "all points" : mine.shard),
              "the same --shard");
   }
-  if (there.empty() || options.overwrite) store.begin(mine);
+  if (there.empty()) store.begin(mine);
   const std::vector<bool> finished = store.finished(mine.points);
   std::vector<StudyRow> left;
   for (size_t i = options.shard - 1; i < mine.points; i += options.shards) {

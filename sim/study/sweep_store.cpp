@@ -43,10 +43,12 @@ auto guarded(const std::string& path, const Work& work) {
     throw damaged();
   } catch (const SQLite::Exception& e) {
     const int code = e.getErrorCode();
+    const auto says = [&](const char* what) { return std::strstr(e.what(), what) != nullptr; };
+    if (says("malformed") || says("no such")) throw damaged();
     std::string what = fmt::format("cannot be written ({})", e.what()), allowed;
-    if (code == SQLite::OK || std::strstr(e.what(), "not a database") != nullptr)
+    if (code == SQLite::OK || says("not a database"))
       what = "holds no results of a sweep", allowed = "another folder, or remove the file";
-    else if (std::strstr(e.what(), "full") != nullptr || std::strstr(e.what(), "I/O") != nullptr)
+    else if (says("full") || says("I/O"))
       allowed = "finished points are kept; make room and go on with --resume";
     throw InputError({{path, "", what, allowed}});
   }
@@ -210,6 +212,8 @@ void SweepStore::each(const std::function<void(const StudyRow&)>& take) const {
       const json inputs = json::parse(text_at(rows, 5));
       for (const auto& [pointer, value] : inputs.items()) r.values[pointer] = value.dump();
       if (!rows.isColumnNull(6)) r.result = text_at(rows, 6);
+      if ((r.status == "done" || r.status == "stopped") && r.result.rfind('{', 0) != 0)
+        throw std::out_of_range("result");
       take(r);
     }
   });

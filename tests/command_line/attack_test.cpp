@@ -4,6 +4,8 @@
 #include <chrono>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <regex>
+#include <sstream>
 
 #include "program.hpp"
 
@@ -206,6 +208,22 @@ TEST_CASE("a failure a minute ends in an answer, however short the steps and the
     CHECK(r.cpu_s < 60);
     CHECK(r.peak_bytes < 500e6);
   }
+}
+
+TEST_CASE("bytes beyond what there is are bad input, wherever they stand") {
+  std::istringstream inputs(run({"run", k8, "--explain-inputs"}).out);
+  int tried = 0;
+  for (std::string line; std::getline(inputs, line);) {
+    std::smatch match;
+    if (!std::regex_search(line, match, std::regex(R"re(^(/\S+) = "[0-9.e+]+ ([KMGT]i?)?B")re"))) continue;
+    ++tried;
+    const Run r = run({"check", k8, "--set", match[1].str() + "=1e300 B"});
+    CAPTURE(line);
+    CHECK(r.code == 2);
+    CHECK(r.error_lines() == 1);
+    CHECK(holds(r.err, match[1].str() + ": \"1e300 B\" is beyond what there is"));
+  }
+  CHECK(tried > 4);
 }
 
 TEST_CASE("a cluster whose cores stand above no spines is refused; a missing file names inputs alone") {

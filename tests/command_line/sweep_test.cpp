@@ -1,4 +1,5 @@
 // Studies as a user runs them: killed, resumed, in shards, on a full disk, two at once.
+#include <SQLiteCpp/SQLiteCpp.h>
 #include <sys/mount.h>
 
 #include <random>
@@ -81,6 +82,39 @@ TEST_CASE("sweep: one study a folder, also while it runs") {
   CHECK(same.code == 2);
   CHECK(holds(same.err, "--resume to go on"));
   CHECK(run({"sweep", other, "-o", f / "out", "--overwrite", "-q"}).code == 0);
+}
+
+TEST_CASE("sweep: a damaged store is bad input to --resume and merge, said in one line, and --overwrite mends it") {
+  const Folder f;
+  const std::string study = study_of(f, "s.json"), file = f / "out/sweep.sqlite";
+  REQUIRE(run({"sweep", study, "-o", f / "out", "-q"}).code == 0);
+  const std::string table = tw::read_file(f / "out/sweep.csv"), good = tw::read_file(file);
+  const auto refused = [&] {
+    for (const auto& words : {std::vector<std::string>{"sweep", study, "-o", f / "out", "--resume"},
+                              std::vector<std::string>{"merge", f / "out", "-o", f / "all", "--overwrite"}}) {
+      const Run r = run(words);
+      INFO(words[0] << ": " << r.err);
+      CHECK(r.code == 2);
+      CHECK(r.error_lines() == 1);
+      CHECK((holds(r.err, "damaged") || holds(r.err, "holds no results of a sweep")));
+    }
+  };
+  std::string noise = good;
+  for (size_t i = 4096; i < noise.size(); i += 7) noise[i] = static_cast<char>(i * 31);
+  for (const std::string& bad : {std::string("no database"), good.substr(0, 100), good.substr(0, 6000), noise}) {
+    tw::write_file(file, bad);
+    refused();
+  }
+  for (const char* change :
+       {"UPDATE points SET result = 'x'", "UPDATE points SET result = NULL", "UPDATE points SET result = '[1, 2]'",
+        "UPDATE points SET inputs = '{'", "UPDATE study SET value = '-' WHERE key = 'points'", "DROP TABLE points"}) {
+    tw::write_file(file, good);
+    SQLite::Database(file, SQLite::OPEN_READWRITE).exec(change);
+    CAPTURE(change);
+    refused();
+  }
+  REQUIRE(run({"sweep", study, "-o", f / "out", "--overwrite", "-q"}).code == 0);
+  CHECK(tw::read_file(f / "out/sweep.csv") == table);
 }
 
 TEST_CASE("sweep: points that all fail fail the study; a typing error is refused before anything is written") {

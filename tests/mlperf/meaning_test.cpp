@@ -76,6 +76,27 @@ TEST_CASE("RetinaNet: train_samples holds the steps of an epoch with most submit
   CHECK(findings.empty());
 }
 
+// Round v2.0, one submitter: images in train_samples, blocks of epochs without a throughput, and a bare run_stop.
+TEST_CASE("RetinaNet in blocks of epochs: images are not taken for steps of 2,048 of them") {
+  std::string text = head("ssd", 2048, 1170301);
+  const auto part = [](int epoch) { return count_of("first_epoch_num", epoch) + ", \"epoch_count\": 1"; };
+  for (int e = 0; e < 9; ++e) {
+    const std::string where = count_of("epoch_num", e + 1);
+    text += at(14 * e, "block_start", "null", part(e)) + at(14 * e + 5, "block_stop", "null", part(e)) +
+            at(14 * e + 5, "eval_start", "null", where) +
+            at(14 * e + 14, "eval_accuracy", e < 8 ? "0.3359" : "0.3459", where) +
+            at(14 * e + 14, "eval_stop", "null", where);
+  }
+  Findings findings;
+  const ImportedRun run = read(text + stop(14 * 9), findings);
+  CHECK(run.samples == 9 * 1170301.0);
+  CHECK(run.step_s == Approx(5.0 * 2048 / 1170301));
+  CHECK(run.evaluations == 9);
+  CHECK(run.eval_s == 9.0);
+  CHECK(run.not_compliant.empty());
+  CHECK(findings.empty());
+}
+
 TEST_CASE("3D U-Net: epoch_num counts epochs up to v3.1 and volumes in v4.0") {
   const auto log = [](double last, const std::string& throughput) {
     const std::string where = count_of("epoch_num", last);

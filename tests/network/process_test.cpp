@@ -1,5 +1,6 @@
 #include "network/process.hpp"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -72,6 +73,29 @@ TEST_CASE("a child that aborts, stops answering or never ends is a failed simula
       },
       0.05);
   CHECK_THAT(slow.error, Catch::Contains("did not finish within 0.05 s"));
+}
+
+// A limit counts all processes of a user: one of its own in these tests, which root alone may become.
+TEST_CASE("where no process can be started a simulation fails; where few can, those do the work") {
+  const auto with_processes = [](rlim_t most) {
+    return in_child([most] {
+      constexpr uid_t kNobody = 1'987'654;
+      const rlimit limit{most, most};
+      if (geteuid() == 0 && setuid(kNobody) != 0) return std::string("no right");
+      if (setrlimit(RLIMIT_NPROC, &limit) != 0) return std::string("no right");
+      ChildOptions options;
+      options.jobs = 3;
+      std::string all;
+      for (const ChildResult& r : in_children(
+               7, [](size_t i) { return std::to_string(i); }, options))
+        all += r.value;
+      return all;
+    });
+  };
+  const ChildResult none = with_processes(0);
+  CHECK(none.code == ExitCode::simulation_failed);
+  CHECK_THAT(none.error, Catch::Contains("no child process"));
+  if (geteuid() == 0) CHECK(with_processes(2).value == "0123456");
 }
 
 TEST_CASE("an interruption ends the children") {

@@ -5,6 +5,7 @@
 
 #include "cli/command.hpp"
 #include "cli/outputs.hpp"
+#include "network/collective.hpp"
 #include "network/process.hpp"
 #include "report/trace.hpp"
 #include "run/run_model.hpp"

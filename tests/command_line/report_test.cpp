@@ -7,6 +7,7 @@
 #include "program.hpp"
 
 using namespace program;
+using nlohmann::json;
 using nlohmann::ordered_json;
 
 namespace {

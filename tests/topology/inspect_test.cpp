@@ -62,7 +62,10 @@ TEST_CASE("torus: cables, diameter and bisection as calculated") {
   // Nodes are alike: one search tells the longest way. With a failed cable each is searched from, which is said.
   Cluster c = torus({4, 4, 4});
   size_t searches = 0;
-  const auto count = [&](size_t done, size_t all) { CHECK(done == searches++), CHECK(all == 64); };
+  const auto count = [&](size_t done, size_t all) {
+    CHECK(done == searches++);
+    CHECK(all == 64);
+  };
   CHECK(topology_summary(build_fabric(c), count).diameter == 2 + 6);
   CHECK(searches == 1);
   c.fabric.failed = {"router-0 - router-1"};

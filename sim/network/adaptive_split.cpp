@@ -33,25 +33,14 @@ using Column = std::vector<std::pair<int, double>>;
 class Splitter {
  public:
   Splitter(const Fabric& fabric, Router& router, const std::vector<double>& load, bool told, const SplitLimits& limits)
-      : fabric_(fabric),
-        router_(router),
-        load_(load),
-        price_(load.size(), 0),
-        change_(load.size(), 0),
-        told_(told),
-        limits_(limits) {
-    for (size_t l = 0; l < load.size(); ++l) {
-      if (load[l] <= 0) continue;
-      double& fullest = between_switches(fabric, l) ? most_ : floor_;
-      fullest = std::max(fullest, used_s(l));
-    }
-    floor_ = std::max(floor_, mean_cable_s(fabric, load));
-  }
+      : fabric_(fabric), router_(router), load_(load), told_(told), limits_(limits) {}
 
   BalancedSplit solve(const SwitchDemands& demands, SplitTable* table) {
     BalancedSplit answer;
+    if (!any_choice(demands)) return answer;
+    find_fullest();
     const double least_s = std::max(floor_, ends_s(demands));
-    if (most_ <= least_s * (1 + kClose) || !any_choice(demands)) return answer;
+    if (most_ <= least_s * (1 + kClose)) return answer;
     if (!find_ways(demands)) {
       answer.ended = fmt::format(
           "adaptive routing is left at what each switch sees of its next cables, as the shortest "
@@ -60,11 +49,12 @@ class Splitter {
       answer.over = most_ / least_s;
       return answer;
     }
+    find_links();
     for (const Ways& ways : ways_) present_.push_back(split(ways, {}));
     // Is it the best already? Prices on the fullest links, all alike, tell it where ways are symmetric.
     std::vector<size_t> fullest;
-    for (size_t l = 0; l < load_.size(); ++l)
-      if (between_switches(fabric_, l) && used_s(l) >= most_ * (1 - 1e-9)) fullest.push_back(l);
+    for (const size_t l : links_)
+      if (used_s(l) >= most_ * (1 - 1e-9)) fullest.push_back(l);
     double capacity = 0;
     for (const size_t l : fullest) capacity += capacity_of(l);
     for (const size_t l : fullest) price_[l] = 1 / capacity;
@@ -75,8 +65,7 @@ class Splitter {
       answer.over = best_ / proven_;
     }
     if (best_ >= 1 - kClose) return answer;
-    for (size_t l = 0; l < best_change_.size(); ++l)
-      if (best_change_[l] != 0) answer.changes.push_back({static_cast<int>(l), best_change_[l]});
+    for (const auto& [link, bytes] : best_change_) answer.changes.push_back({link, bytes});
     if (table != nullptr) tell(*table);
     return answer;
   }
@@ -87,6 +76,26 @@ class Splitter {
     Column change;  // against the present split
     SplitTable::Part way;
   };
+
+  void find_fullest() {
+    for (size_t l = 0; l < load_.size(); ++l) {
+      if (load_[l] <= 0) continue;
+      double& fullest = between_switches(fabric_, l) ? most_ : floor_;
+      fullest = std::max(fullest, used_s(l));
+    }
+    floor_ = std::max(floor_, mean_cable_s(fabric_, load_));
+  }
+
+  // A fabric may have many times the links that the ways and the loads of an exchange are on.
+  void find_links() {
+    for (size_t l = 0; l < load_.size(); ++l)
+      if (load_[l] > 0 && between_switches(fabric_, l)) links_.push_back(l);
+    for (const Ways& ways : ways_)
+      for (const Ways::Hop& hop : ways.hops) links_.push_back(static_cast<size_t>(hop.link));
+    std::sort(links_.begin(), links_.end());
+    links_.erase(std::unique(links_.begin(), links_.end()), links_.end());
+    price_.assign(load_.size(), 0), change_.assign(load_.size(), 0), row_of_link_.assign(load_.size(), 0);
+  }
 
   double capacity_of(size_t link) const { return fabric_.link_capacity_Bps(static_cast<int>(link)); }
   double used_s(size_t link) const { return load_[link] / capacity_of(link); }
@@ -256,10 +265,10 @@ class Splitter {
     proven_ = least;
     double work = limits_.work;
     while (work > 0) {
-      std::vector<size_t> row_of_destination(ways_.size(), 0), row_of_link(load_.size(), 0);
+      std::vector<size_t> row_of_destination(ways_.size(), 0);
       std::vector<double> limits{1 - floor_ / most_};
       for (const size_t l : rows_) {
-        row_of_link[l] = limits.size();
+        row_of_link_[l] = limits.size();
         limits.push_back(1 - used_s(l) / most_);
       }
       for (const Other& other : others_)
@@ -275,7 +284,7 @@ class Splitter {
       for (size_t j = 0; j < others_.size(); ++j) {
         table[row_of_destination[others_[j].destination]][1 + j] = 1;
         for (const auto& [link, bytes] : others_[j].change)
-          if (const size_t row = row_of_link[static_cast<size_t>(link)]; row > 0)
+          if (const size_t row = row_of_link_[static_cast<size_t>(link)]; row > 0)
             table[row][1 + j] += bytes / capacity_of(static_cast<size_t>(link)) / most_;
       }
       const LinearSolution solved = largest_first(std::move(table), limits, work);
@@ -283,10 +292,9 @@ class Splitter {
       const double hoped = 1 - solved.x[0], reached = weigh(solved.x, hoped);
       if (work <= 0) return false;
       double bound = solved.prices[0] * floor_ / most_;
-      std::fill(price_.begin(), price_.end(), 0);
       for (const size_t l : rows_) {
-        if (row_of_link[l] == 0) continue;  // it is for the next round
-        price_[l] = std::max(0.0, solved.prices[row_of_link[l]]) / capacity_of(l);
+        if (row_of_link_[l] == 0) continue;  // it is for the next round
+        price_[l] = std::max(0.0, solved.prices[row_of_link_[l]]) / capacity_of(l);
         bound += price_[l] * load_[l] / most_;
       }
       std::vector<double> known(ways_.size(), 0);
@@ -304,14 +312,13 @@ class Splitter {
   // The time of the fullest link when the other splits are taken in the parts x; what is fuller than hoped becomes a
   // row of the program. The best of all rounds is kept.
   double weigh(const std::vector<double>& x, double hoped) {
-    std::fill(change_.begin(), change_.end(), 0);
+    for (const size_t l : links_) change_[l] = 0;
     for (size_t j = 0; j < others_.size(); ++j)
       if (x[1 + j] > 0)
         for (const auto& [link, bytes] : others_[j].change) change_[static_cast<size_t>(link)] += x[1 + j] * bytes;
     double fullest = floor_ / most_;
     std::vector<std::pair<double, size_t>> over;
-    for (size_t l = 0; l < load_.size(); ++l) {
-      if (change_[l] == 0 && !between_switches(fabric_, l)) continue;
+    for (const size_t l : links_) {
       const double used = (load_[l] + change_[l]) / capacity_of(l) / most_;
       fullest = std::max(fullest, used);
       if (used > hoped * (1 + kClose)) over.emplace_back(-used, l);
@@ -326,7 +333,9 @@ class Splitter {
       }
     if (fullest < best_) {
       best_ = fullest;
-      best_change_ = change_;
+      best_change_.clear();
+      for (const size_t l : links_)
+        if (change_[l] != 0) best_change_.emplace_back(static_cast<int>(l), change_[l]);
       best_parts_.assign(x.begin() + 1, x.end());
     }
     return fullest;
@@ -341,7 +350,9 @@ class Splitter {
   std::vector<Other> others_;
   std::vector<size_t> rows_;   // links that the program heeds
   std::vector<double> price_;  // by link, for each byte
-  std::vector<double> change_, best_change_;
+  std::vector<double> change_;
+  std::vector<size_t> row_of_link_, links_;  // the links that change or carry anything
+  Column best_change_;
   std::vector<double> best_parts_;  // of others_
   double best_ = 1, proven_ = 0;
   const bool told_;  // to a table of splits
@@ -370,28 +381,6 @@ bool between_switches(const Fabric& fabric, size_t link) {
 BalancedSplit balanced_split(const Fabric& fabric, Router& router, const SwitchDemands& demands,
                              const std::vector<double>& load, SplitTable* table, const SplitLimits& limits) {
   return Splitter(fabric, router, load, table != nullptr, limits).solve(demands, table);
-}
-
-void SplitTable::spray(const Fabric& fabric, Router& router, int from, int to, double bytes,
-                       std::vector<LinkShare>& carried) const {
-  double rest = 1;
-  if (const auto known = parts_.find(to); known != parts_.end())
-    for (const Part& part : known->second) {
-      if (part.next.count(from) == 0) continue;
-      rest -= part.share;
-      std::map<int, double> here{{from, bytes * part.share}};  // switches all as far from `to`
-      while (!here.empty() && here.begin()->first != to) {
-        std::map<int, double> next;
-        for (const auto& [at, arrived] : here)
-          for (const LinkShare& l : part.next.at(at)) {
-            const Cable& c = fabric.cables[static_cast<size_t>(l.link / 2)];
-            carried.push_back({l.link, arrived * l.share});
-            next[l.link % 2 == 0 ? c.b : c.a] += arrived * l.share;
-          }
-        here = std::move(next);
-      }
-    }
-  if (rest > 1e-12) router.spray(from, to, bytes * rest, carried);
 }
 
 }  // namespace tw::network

@@ -71,6 +71,8 @@ void GpuPower::describe(Description<GpuPower>& d) {
       "memory-bound kernels keep their speed while the clock leaves clock-bound ones this share of their dynamic "
       "power",
       between(0.01, 1));
+  d.optional("gemm_other", &GpuPower::gemm_other,
+             "matrix products in other precisions, by name; absent: as those in FP8 that are scaled, else in BF16");
   d.optional("zero_data", &GpuPower::zero_data,
              "dynamic power of matrix products of zeros over that of random data (data toggling)", between(0, 1));
   d.optional("limiter", &GpuPower::limiter, "the limiter in time; absent: not known, only the mean is held");
@@ -85,7 +87,9 @@ void Accelerator::describe(Description<Accelerator>& d) {
   d.required("peak_bf16", &Accelerator::peak_bf16, "dense BF16 peak", above(0));
   d.optional("peak_fp8", &Accelerator::peak_fp8, "dense FP8 peak; absent: no FP8");
   d.optional("peak_fp32", &Accelerator::peak_fp32, "FP32 peak (TF32 where matrices use it)");
-  d.optional("peaks", &Accelerator::peaks, "dense peaks of other precisions: mxfp8, nvfp4");
+  d.optional("peaks", &Accelerator::peaks, "dense peaks of other precisions: mxfp8, nvfp4 and its own");
+  d.optional("precisions", &Accelerator::precisions,
+             "precisions that are not among fp32, bf16, fp8, mxfp8 and nvfp4, by the name that a training asks for");
   d.optional(
       "efficiency", &Accelerator::efficiency,
       "share that kernels reach of what their table says: of matrix products by precision, of attention (with heads "
@@ -123,19 +127,62 @@ void Accelerator::describe(Description<Accelerator>& d) {
 }
 
 void check_accelerator(const Accelerator& a, const ReadContext& at) {
-  std::vector<std::string> precisions,
-      kernels{"attention", "attention_64", "attention_uneven", "delta_rule", "optimizer", "odd", "even"};
-  for (const auto& [name, precision] : Choices<Precision>::table()) precisions.push_back(name);
-  kernels.insert(kernels.end(), precisions.begin(), precisions.end());
-  const auto check = [](const std::string& name, double value, const std::vector<std::string>& known,
-                        const ReadContext& here) {
-    if (std::find(known.begin(), known.end(), name) == known.end())
-      here.at(name).fault(fmt::format("nothing is called {}", name), one_of(known));
-    else if (!(value >= kLeastShare))
-      here.at(name).fault(fmt::format("{:g} is too small", value), fmt::format("at least {:g}", kLeastShare));
+  using Names = std::vector<std::string>;
+  const auto check = [](const auto& map, const Names& known, double least, const ReadContext& here) {
+    for (const auto& [name, value] : map) {
+      double number = 0;
+      if constexpr (std::is_same_v<std::decay_t<decltype(value)>, double>)
+        number = value;
+      else
+        number = value.value();
+      if (std::find(known.begin(), known.end(), name) == known.end())
+        here.at(name).fault(fmt::format("nothing is called {}", printable(name)), one_of(known));
+      else if (!(number >= least))
+        here.at(name).fault(fmt::format("{:g} is too small", number),
+                            least > 0 ? fmt::format("at least {:g}", least) : "above 0");
+    }
   };
-  for (const auto& [name, share] : a.efficiency) check(name, share, kernels, at.at("efficiency"));
-  for (const auto& [name, rate] : a.peaks) check(name, rate.value(), precisions, at.at("peaks"));
+  const Names precisions = a.precision_names();
+  Names kernels{"attention", "attention_64", "attention_uneven", "delta_rule", "optimizer", "odd", "even"}, others;
+  kernels.insert(kernels.end(), precisions.begin(), precisions.end());
+  std::copy_if(precisions.begin(), precisions.end(), std::back_inserter(others), [](const std::string& name) {
+    return name != Precision::bf16.name() && name != Precision::fp8.name();  // which have keys of their own
+  });
+  check(a.efficiency, kernels, kLeastShare, at.at("efficiency"));
+  check(a.peaks, precisions, kLeastShare, at.at("peaks"));
+  check(a.power.gemm_other, others, kLeastShare, at.at("power").at("gemm_other"));
+  for (size_t i = 0; i < a.gemm.size(); ++i)
+    check(a.gemm[i].times, others, std::numeric_limits<double>::min(), at.at("gemm").at(i).at("times"));
+  for (const auto& [name, format] : a.precisions) {
+    const ReadContext here = at.at("precisions").at(name);
+    if (field_precision(name) != nullptr)
+      here.fault(fmt::format("{} is known to all accelerators", name), "a name of its own");
+    if (name.empty() || name.size() >= Precision{}.letters.size())
+      here.fault(fmt::format("\"{}\" is no name of a precision", printable(name)), "1 to 15 letters");
+    if (field_precision(format.like.name()) == nullptr)
+      here.at("like").fault(fmt::format("there is no precision \"{}\"", printable(format.like.name())),
+                            one_of(field_precisions()));
+  }
+}
+
+std::vector<std::string> Accelerator::precision_names() const {
+  std::vector<std::string> names = field_precisions();
+  for (const auto& [name, format] : precisions) names.push_back(name);
+  return names;
+}
+
+std::optional<Precision> Accelerator::precision(const std::string& name) const {
+  if (const Precision* known = field_precision(name)) return *known;
+  const auto own = precisions.find(name);
+  if (own == precisions.end()) return std::nullopt;
+  const PrecisionFormat& f = own->second;
+  return Precision{precision_letters(name),
+                   f.operand_bytes,
+                   field_precision(f.like.name()),
+                   f.peak_share,
+                   f.scaled,
+                   f.seeks_largest,
+                   f.scaled ? Activity::gemm_fp8 : Activity::gemm_bf16};
 }
 
 void GemmPoint::describe(Description<GemmPoint>& d) {
@@ -148,20 +195,20 @@ void GemmPoint::describe(Description<GemmPoint>& d) {
   d.optional("times", &GemmPoint::times, "times in other precisions");
 }
 
-std::optional<Time> GemmPoint::time(Precision p) const {
+std::optional<Time> GemmPoint::time(const Precision& p) const {
   if (p == Precision::bf16) return bf16;
   if (p == Precision::fp8) return fp8;
-  const auto found = times.find(type_of(p).name);
+  const auto found = times.find(p.name());
   return found == times.end() ? std::nullopt : std::optional<Time>(found->second);
 }
 
-FlopRate Accelerator::peak(Precision p) const {
+FlopRate Accelerator::peak(const Precision& p) const {
   if (p == Precision::bf16) return peak_bf16;
   if (p == Precision::fp8) return peak_fp8;
   if (p == Precision::fp32 && peak_fp32.value() > 0) return peak_fp32;
-  const auto found = peaks.find(type_of(p).name);
+  const auto found = peaks.find(p.name());
   if (found != peaks.end()) return found->second;
-  return FlopRate::from_value(peak(type_of(p).peak_of).value() * type_of(p).peak_share);
+  return FlopRate::from_value(p.like == nullptr ? 0 : peak(*p.like).value() * p.peak_share);
 }
 
 void GroupedProducts::describe(Description<GroupedProducts>& d) {

@@ -19,7 +19,7 @@ struct GemmPoint {
   long m = 0, n = 0, k = 0;
   std::optional<Time> bf16, fp8;
   std::map<std::string, Time> times;  // of other precisions
-  std::optional<Time> time(Precision p) const;
+  std::optional<Time> time(const Precision& p) const;
   static void describe(Description<GemmPoint>& d);
 };
 
@@ -53,7 +53,8 @@ struct GpuPower {
   Power fitted_limit;           // the board limit that the exponent was fitted at; a cap below it is an extrapolation
   double held_share = 1;        // mean power the limiter settles at, over the limit
   double memory_reserve = 0.2;  // share of dynamic power below which memory-bound kernels feel the clock too
-  double zero_data = 1;         // dynamic power of matrix products and copies of zeros, over that of random data
+  std::map<std::string, Power> gemm_other;  // matrix products in other precisions; absent: as in FP8
+  double zero_data = 1;  // dynamic power of matrix products and copies of zeros, over that of random data
   std::optional<LimiterProfile> limiter;  // absent: not known, only the mean is held
   std::string source;
   Power of(Activity a) const;
@@ -75,8 +76,9 @@ struct Accelerator {
   std::string name;
   Bytes memory;  // as the driver reports it
   Power board_limit;
-  FlopRate peak_bf16, peak_fp8, peak_fp32;  // dense; zero = not supported
-  std::map<std::string, FlopRate> peaks;    // of other precisions
+  FlopRate peak_bf16, peak_fp8, peak_fp32;            // dense; zero = not supported
+  std::map<std::string, FlopRate> peaks;              // of other precisions
+  std::map<std::string, PrecisionFormat> precisions;  // of its own, beside the field's
   // What kernels reach of the efficiency that their tables say: matrix products by precision, "attention"; absent: 1.
   std::map<std::string, double> efficiency;
   Bandwidth memory_bandwidth;  // datasheet
@@ -95,11 +97,14 @@ struct Accelerator {
   std::string transfer_from;     // profile whose efficiencies are to be transferred (hardware/transfer.hpp)
   std::string transferred_from;  // empty when measured; else the board whose efficiencies were transferred
   std::string source;
-  FlopRate peak(Precision p) const;  // dense; zero = not supported
+  FlopRate peak(const Precision& p) const;  // dense; zero = not supported
+  // Of the field's precisions and its own: what they are called, and the one of a name.
+  std::vector<std::string> precision_names() const;
+  std::optional<Precision> precision(const std::string& name) const;
   static void describe(Description<Accelerator>& d);
 };
 
-// Faults of the maps of an accelerator: names that nothing reads, shares and peaks that are not above 0.
+// Faults of the maps of an accelerator: names that nothing reads, shares, peaks, times and watts that are not above 0.
 void check_accelerator(const Accelerator& a, const ReadContext& at);
 
 }  // namespace tw

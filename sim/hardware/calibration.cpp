@@ -118,9 +118,9 @@ double rounded(double value, int digits) {
   return std::strtod(fmt::format("{:.{}g}", value, digits).c_str(), nullptr);
 }
 
-double roofline_s(const Accelerator& a, Precision p, const GemmPoint& g) {
+double roofline_s(const Accelerator& a, const Precision& p, const GemmPoint& g) {
   const auto m = static_cast<double>(g.m), n = static_cast<double>(g.n), k = static_cast<double>(g.k);
-  const double bytes = type_of(p).operand_bytes * (m * k + k * n) + 2 * m * n;
+  const double bytes = p.operand_bytes * (m * k + k * n) + 2 * m * n;
   return std::max(2 * m * n * k / a.peak(p).value(), bytes / a.memory_bandwidth.value());
 }
 
@@ -197,14 +197,13 @@ Accelerator transferred(const Accelerator& measured, Accelerator a) {
   a.gemm.clear();
   for (const GemmPoint& g : measured.gemm) {
     GemmPoint here{g.m, g.n, g.k, std::nullopt, std::nullopt, {}};
-    const auto scaled = [&](Precision p, const Time& there) {
+    const auto scaled = [&](const Precision& p, const Time& there) {
       return seconds(there.value() * roofline_s(a, p, g) / roofline_s(measured, p, g));
     };
     if (g.bf16) here.bf16 = scaled(Precision::bf16, *g.bf16);
     if (g.fp8 && a.peak_fp8.value() > 0) here.fp8 = scaled(Precision::fp8, *g.fp8);
     for (const auto& [name, time] : g.times)
-      for (const auto& [known, p] : Choices<Precision>::table())
-        if (known == name && a.peak(p).value() > 0) here.times[name] = scaled(p, time);
+      if (const auto p = a.precision(name); p && a.peak(*p).value() > 0) here.times[name] = scaled(*p, time);
     if (here.bf16 || here.fp8 || !here.times.empty()) a.gemm.push_back(here);
   }
   a.attention.clear();

@@ -33,13 +33,13 @@ double interpolate(const std::vector<Sample>& samples, const std::array<double, 
 constexpr double kH100Cycles = 132 * 1.98e9;
 
 // A precision that the board lacks runs as the one whose kernels stand in for it.
-double peak(const Accelerator& a, Precision p) {
+double peak(const Accelerator& a, const Precision& p) {
   const double own = a.peak(p).value();
-  return own > 0 ? own : a.peak(type_of(p).kernels_of).value();
+  return own > 0 || p.like == nullptr ? own : a.peak(*p.like).value();
 }
 
 // Their logarithms are kept as long as the points are the same: a search for plans asks for thousands of products.
-const std::vector<Sample>& gemm_samples(const Accelerator& a, Precision p) {
+const std::vector<Sample>& gemm_samples(const Accelerator& a, const Precision& p) {
   struct Known {
     std::vector<std::array<double, 4>> points;  // shape and rate
     std::vector<Sample> samples;
@@ -64,12 +64,12 @@ const std::vector<Sample>& gemm_samples(const Accelerator& a, Precision p) {
 }
 
 // Samples of the precision, or else of those that stand in for it; in the last resort of BF16's partner.
-const std::vector<Sample>& nearest_samples(const Accelerator& a, Precision precision) {
-  for (Precision p = precision;; p = type_of(p).kernels_of) {
-    const auto& samples = gemm_samples(a, p);
+const std::vector<Sample>& nearest_samples(const Accelerator& a, const Precision& precision) {
+  for (const Precision* p = &precision; p != nullptr; p = p->like) {
+    const auto& samples = gemm_samples(a, *p);
     if (!samples.empty()) return samples;
-    if (type_of(p).kernels_of == p) return gemm_samples(a, Precision::fp8);
   }
+  return gemm_samples(a, Precision::fp8);
 }
 
 double efficiency_factor(const Accelerator& a, const std::string& kernels) {
@@ -144,22 +144,22 @@ double unaligned_s(const Accelerator& a, double m, double n, double k, double fl
 
 }  // namespace
 
-double gemm_time_s(const Accelerator& a, Precision precision, double m, double n, double k) {
+double gemm_time_s(const Accelerator& a, const Precision& precision, double m, double n, double k) {
   if (m <= 0 || n <= 0 || k <= 0) return 0;
   const auto& samples = nearest_samples(a, precision);
   const double efficiency =
-      efficiency_factor(a, type_of(precision).name) *
+      efficiency_factor(a, precision.name()) *
       (samples.empty() ? 0.7 : std::min(1.0, std::exp(interpolate(samples, {std::log(m), std::log(n), std::log(k)}))));
   const double slow_s = precision == Precision::bf16 ? unaligned_s(a, m, n, k, 2 * m * n * k) : 0;
   return std::max({a.graph_floor.value(), slow_s, 2 * m * n * k / (peak(a, precision) * efficiency)});
 }
 
-double grouped_gemm_time_s(const Accelerator& a, Precision precision, double groups, double m, double n, double k,
-                           bool weight_gradient) {
+double grouped_gemm_time_s(const Accelerator& a, const Precision& precision, double groups, double m, double n,
+                           double k, bool weight_gradient) {
   constexpr double kLarge = 8192;
   if (groups <= 0 || m <= 0 || n <= 0 || k <= 0) return 0;
   const GroupedProducts& g = a.grouped;
-  const double element = type_of(precision).operand_bytes;
+  const double element = precision.operand_bytes;
   const double dense_s = gemm_time_s(a, precision, kLarge, kLarge, kLarge);
   const double products_s = groups * m * n * k / (kLarge * kLarge * kLarge) * dense_s / g.of_dense;
   const double operands = element * groups * (n * k + m * k) + 2 * groups * m * n;

@@ -9,12 +9,12 @@ namespace tw {
 // Seconds of a matrix product of m x k by k x n: 2 m n k FLOPs at an efficiency interpolated between the measured
 // shapes of the profile in log(m), log(n), log(k). A precision without measurements takes the other's efficiency
 // against its own peak. Never faster than the peak, never shorter than the graph floor.
-double gemm_time_s(const Accelerator& accelerator, Precision precision, double m, double n, double k);
+double gemm_time_s(const Accelerator& accelerator, const Precision& precision, double m, double n, double k);
 
 // Seconds of one kernel that does such a product for each of `groups` experts: as fast as products get or as their
 // operands move, whichever is slower, and a launch. Weight gradients (`weight_gradient`) fill in less well.
-double grouped_gemm_time_s(const Accelerator& accelerator, Precision precision, double groups, double m, double n,
-                           double k, bool weight_gradient);
+double grouped_gemm_time_s(const Accelerator& accelerator, const Precision& precision, double groups, double m,
+                           double n, double k, bool weight_gradient);
 
 // Seconds of a product that takes `product_s` where its result is written, and that moves `bytes` more since it adds to
 // what is there.

@@ -1,31 +1,60 @@
 #include "hardware/precision.hpp"
 
-#include <array>
+#include "core/codec.hpp"
+#include "core/text.hpp"
 
 namespace tw {
 namespace {
 
-using P = Precision;
-// MXFP8: an 8-bit scale for 32 elements; NVFP4: an FP8 scale for 16 elements. A product in MXFP8 runs at the rate of
-// FP8.
-constexpr std::array<PrecisionType, 5> kTypes{{
-    {P::fp32, "fp32", 4, P::bf16, P::bf16, 0.5, false, Activity::gemm_bf16},
-    {P::bf16, "bf16", 2, P::bf16, P::bf16, 1, false, Activity::gemm_bf16},
-    {P::fp8, "fp8", 1, P::bf16, P::bf16, 0, true, Activity::gemm_fp8},
-    {P::mxfp8, "mxfp8", 1 + 1.0 / 32, P::fp8, P::fp8, 0, true, Activity::gemm_fp8},
-    {P::nvfp4, "nvfp4", 0.5 + 1.0 / 16, P::fp8, P::fp8, 0, true, Activity::gemm_fp8},
-}};
+constexpr const Precision* kField[] = {&Precision::fp32, &Precision::bf16, &Precision::fp8, &Precision::mxfp8,
+                                       &Precision::nvfp4};
 
 }  // namespace
 
-const PrecisionType& type_of(Precision p) {
-  return kTypes[static_cast<size_t>(p)];
+std::vector<std::string> field_precisions() {
+  std::vector<std::string> names;
+  for (const Precision* p : kField) names.push_back(p->name());
+  return names;
 }
 
-std::vector<std::pair<std::string, Precision>> Choices<Precision>::table() {
-  std::vector<std::pair<std::string, Precision>> table;
-  for (const PrecisionType& t : kTypes) table.emplace_back(t.name, t.precision);
-  return table;
+const Precision* field_precision(std::string_view name) {
+  for (const Precision* p : kField)
+    if (name == p->letters.data()) return p;
+  return nullptr;
+}
+
+TypeInfo Codec<Precision>::type() {
+  return Codec<std::string>::type();
+}
+
+void Codec<Precision>::read(Precision& out, const nlohmann::json& j, const ReadContext& c) {
+  std::string name;
+  if (!detail::read_text(name, j, c)) return;
+  const Precision* const known = field_precision(name);
+  out = known != nullptr ? *known : Precision{precision_letters(name)};
+  if (out.name() != name)
+    c.fault("unknown choice \"" + printable(name) + "\"", "allowed: " + one_of(field_precisions()) +
+                                                              ", or a name of at most 15 letters that the accelerator "
+                                                              "gives a precision of its own");
+}
+
+std::string Codec<Precision>::default_text(const Precision& v) {
+  return detail::json_text(v.name());
+}
+
+void PrecisionFormat::describe(Description<PrecisionFormat>& d) {
+  d.object("precision", "A number format of matrix products beside fp32, bf16, fp8, mxfp8 and nvfp4.");
+  d.required("operand_bytes", &PrecisionFormat::operand_bytes, "bytes of one element, scales of blocks included",
+             between(0.01, 16));
+  d.optional("like", &PrecisionFormat::like,
+             "whose kernels, as a share of the peak, stand in for those that the profile does not have: one of those "
+             "five");
+  d.optional("peak_share", &PrecisionFormat::peak_share,
+             "share of its peak that stands in where \"peaks\" does not name this one; 0: nothing does",
+             between(0, 64));
+  d.optional("scaled", &PrecisionFormat::scaled, "operands are cast and scaled for each product, as FP8's are");
+  d.optional("seeks_largest", &PrecisionFormat::seeks_largest,
+             "a scale is the whole tensor's: a kernel of its own seeks the largest element before the cast");
 }
 
 }  // namespace tw

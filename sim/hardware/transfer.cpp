@@ -13,6 +13,7 @@ GpuPower scaled(const GpuPower& measured, double ratio) {
   for (Power* w : {&p.idle, &p.context, &p.spin, &p.launch_bound, &p.gemm_bf16, &p.gemm_fp8, &p.attention_forward,
                    &p.attention_backward, &p.memory_bound, &p.copy, &p.collective, &p.convolution, &p.fitted_limit})
     *w = watts(w->value() * ratio);
+  for (auto& [name, w] : p.gemm_other) w = watts(w.value() * ratio);
   return p;
 }
 

@@ -57,10 +57,10 @@ std::vector<size_t> drawn_moments(const StepMemory& m) {
 }
 
 // Name and TFLOP/s of the peaks that the kernels of this training may reach.
-std::string roofs(const Accelerator& a, Precision precision) {
+std::string roofs(const Accelerator& a, const Precision& precision) {
   std::string list = fmt::format("BF16 {}", a.peak(Precision::bf16).value() / 1e12);
   if (precision != Precision::bf16 && a.peak(precision).value() > 0) {
-    std::string name = choice_name(precision);
+    std::string name = precision.name();
     for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
     list += fmt::format(" {} {}", name, a.peak(precision).value() / 1e12);
   }

@@ -111,7 +111,7 @@ StepPlan plan_step(const StepInputs& in, const StepNetwork& net, const Slowdown&
   s.cost = placed(chunk_costs(in, net.exchange, slowdown, pass, net.shared), placement, plan.pp);
   s.optimizer = optimizer_cost(in);
   s.fixed_s += tied_table_s(in, net);
-  s.meet_every_visit = software.streams.amax_every_micro_batch && is_scaled(in.training->precision);
+  s.meet_every_visit = software.streams.amax_every_micro_batch && in.training->precision.scaled;
   s.reduce_every_visit = plan.sharding == Sharding::zero2;
   s.gradients_beside = software.streams.gradients_beside_backward;
   s.queued_hand_over = software.streams.paired_hand_over;

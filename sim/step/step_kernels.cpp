@@ -12,7 +12,7 @@ namespace {
 
 double moved_bytes(const Operation& o) {
   if (o.kind == OperationKind::gemm) {
-    const double each = type_of(o.precision).operand_bytes;
+    const double each = o.precision.operand_bytes;
     // Results are BF16 whatever the operands are.
     return o.groups * (each * (o.m * o.k + o.k * o.n) + 2 * o.m * o.n);
   }
@@ -44,7 +44,7 @@ double memory_kernels_s(const Operation& o, const Accelerator& a, const Software
 double kernel_time_s(const Operation& o, const Accelerator& a, const Software& software, double slowdown) {
   switch (o.kind) {
     case OperationKind::gemm: {
-      const double split = is_scaled(o.precision) && o.backward ? software.kernels.fp8_backward_slowdown : 1;
+      const double split = o.precision.scaled && o.backward ? software.kernels.fp8_backward_slowdown : 1;
       const double product_s = o.groups > 1
                                    ? grouped_gemm_time_s(a, o.precision, o.groups, o.m, o.n, o.k, o.weight_gradient)
                                    : split * gemm_time_s(a, o.precision, o.m, o.n, o.k);
@@ -55,7 +55,7 @@ double kernel_time_s(const Operation& o, const Accelerator& a, const Software& s
     }
     case OperationKind::attention: {
       // FP8 attention kernels gain about as much over BF16 as their higher peak allows in practice.
-      const double fp8 = is_scaled(o.precision) ? software.kernels.fp8_attention_speedup : 1;
+      const double fp8 = o.precision.scaled ? software.kernels.fp8_attention_speedup : 1;
       const double t =
           o.backward ? attention_backward_time_s(a, o.attention) : attention_forward_time_s(a, o.attention);
       return slowdown * t / (fp8 * software.kernels.attention_speed);

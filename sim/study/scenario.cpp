@@ -37,8 +37,21 @@ std::vector<Activity> used_activities(const Scenario& s) {
     return used;
   }
   used.insert(used.end(), {A::memory_bound, A::attention_forward, A::attention_backward, A::gemm_bf16});
-  if (s.training && is_scaled(s.training->precision)) used.push_back(type_of(s.training->precision).activity);
+  if (s.training) used.push_back(s.training->precision.activity);
   return used;
+}
+
+// The precision that the training names, as the field or the accelerator has it. A run has one beside BF16, so that its
+// own watts take the place of FP8's.
+void follow_precision(Precision& p, Accelerator& a, const ReadContext& at) {
+  const auto known = a.precision(p.name());
+  if (!known)
+    at.fault(fmt::format("unknown choice \"{}\"", printable(p.name())), "allowed: " + one_of(a.precision_names()));
+  p = known.value_or(Precision::bf16);
+  const auto own = a.power.gemm_other.find(p.name());
+  if (own == a.power.gemm_other.end()) return;
+  p.activity = Activity::gemm_fp8;
+  a.power.gemm_fp8 = own->second;
 }
 
 // Target, evaluations, checkpoints, failures. Fills in what the convergence data say where the scenario says nothing.
@@ -184,6 +197,8 @@ void check_scenario(Scenario& s, const ReadContext& root) {
         "exactly one: a transformer or a profiled workload");
   if (s.network && !s.training)
     root.fault("missing key \"training\" (how the transformer is trained)", "at least {\"sequence\": 8192}");
+  if (s.training)
+    follow_precision(s.training->precision, s.cluster.node.accelerator, root.at("training").at("precision"));
   const ReadContext plan = root.at("plan");
   const std::string problem = nodes_problem(s.cluster, s.plan.nodes + s.plan.evaluation_nodes);
   if (!problem.empty()) plan.at("nodes").fault(problem);
@@ -206,8 +221,7 @@ void check_scenario(Scenario& s, const ReadContext& root) {
     if (s.cluster.node.accelerator.peak(s.training->precision).value() <= 0)
       root.at("training")
           .at("precision")
-          .fault(fmt::format("{} has no peak for {}", s.cluster.node.accelerator.name,
-                             type_of(s.training->precision).name),
+          .fault(fmt::format("{} has no peak for {}", s.cluster.node.accelerator.name, s.training->precision.name()),
                  "bf16");
   }
   check_schedule(s.plan, plan);  // of profiled work, too: it has one stage

@@ -206,7 +206,7 @@ void project_backward(Builder& b, const Work& w) {
 
 bool fp8_attention(const Work& w) {
   const Software::Kernels& k = w.software.kernels;
-  return k.fp8_attention && is_scaled(w.s.precision) && (w.p.cp < 2 || k.fp8_context_attention);
+  return k.fp8_attention && w.s.precision.scaled && (w.p.cp < 2 || k.fp8_context_attention);
 }
 
 double latent_up_channels(const Work& w) {

@@ -138,7 +138,7 @@ void shared_backward(Builder& b, const Work& w) {
 }  // namespace
 
 bool pads_rows(const Work& w) {
-  return is_scaled(w.s.precision) && !w.software.kernels.fused_experts;
+  return w.s.precision.scaled && !w.software.kernels.fused_experts;
 }
 
 Routed routed_tokens(const Architecture& n, const Training& t, const Plan& p) {

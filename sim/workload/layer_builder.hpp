@@ -57,20 +57,20 @@ class Builder {
           double dropout = 0)
       : out_(out), trained_(!training.lora), software_(software), dropout_(dropout), backward_(backward) {}
 
-  void gemm(const char* name, Precision precision, double m, double n, double k, double groups = 1) {
+  void gemm(const char* name, const Precision& precision, double m, double n, double k, double groups = 1) {
     if (backward_ && !trained_ && precision == Precision::fp8 && software_.kernels.transposes_frozen)
       transpose(groups * n * k);
     Operation o;
     o.name = name;
     o.kind = OperationKind::gemm;
-    o.activity = type_of(precision).activity;
+    o.activity = precision.activity;
     o.precision = precision;
     o.m = m, o.n = n, o.k = k;
     o.flops = 2 * m * n * k;
     push(o);
   }
   // One kernel for the same product of each of `groups` experts; m rows each.
-  void grouped(const char* name, Precision precision, double groups, double m, double n, double k) {
+  void grouped(const char* name, const Precision& precision, double groups, double m, double n, double k) {
     gemm(name, precision, m, n, k, groups);
     Operation& o = out_.back();
     o.groups = groups;
@@ -156,18 +156,18 @@ class Builder {
   void wait_for_it() { out_.back().stops_host = true; }
   bool eager() const { return software_.kernels.eager_elementwise; }
   // Casting a BF16 operand to FP8 and collecting its amax.
-  void cast(const char* name, Precision precision, double elements) { cast(name, precision, elements, elements); }
+  void cast(const char* name, const Precision& precision, double elements) {
+    cast(name, precision, elements, elements);
+  }
   // What is gathered in FP8 was cast before, by the rank that had it, and is transposed afterwards.
-  void cast(const char* name, Precision precision, double elements, double transposed) {
-    if (!is_scaled(precision)) return;
-    // The scale of NVFP4 is the whole tensor's, whose largest element is sought first (Transformer Engine); FP8's, too,
-    // with current scaling.
-    const bool seeks =
-        precision == Precision::nvfp4 || (precision == Precision::fp8 && software_.kernels.current_scaling);
+  void cast(const char* name, const Precision& precision, double elements, double transposed) {
+    if (!precision.scaled) return;
+    // With current scaling FP8 seeks its largest element, too.
+    const bool seeks = precision.seeks_largest || (precision == Precision::fp8 && software_.kernels.current_scaling);
     const double sought = seeks ? elements : 0;
     Operation o;
     o.name = name;
-    o.launches = precision == Precision::nvfp4 ? 2 : 1;  // FP8's are one call of the host
+    o.launches = precision.seeks_largest ? 2 : 1;  // FP8's are one call of the host
     o.bytes = kBf16 * (sought + elements * software_.kernels.cast_traffic +
                        (trained_ ? transposed * software_.kernels.cast_transpose : 0));
     if (o.bytes > 0) push(o);
@@ -189,7 +189,7 @@ class Builder {
   // Tensor parallelism: gather before and scatter after a pair of linear layers; without sequence parallelism one
   // all-reduce does both.
   void tp_gather(const char* name, const Sizes& s, bool sequence_parallel, bool before_fp8 = true, double width = 0) {
-    const double element = before_fp8 && software_.streams.fp8_gather && is_scaled(s.precision) ? 1 : kBf16;
+    const double element = before_fp8 && software_.streams.fp8_gather && s.precision.scaled ? 1 : kBf16;
     if (s.tp > 1 && sequence_parallel)
       exchange(name, Exchange::tp_all_gather, s.tokens * (width > 0 ? width : s.hidden) * element);
   }

@@ -54,7 +54,7 @@ struct Writer {
     bool own_copy = false;  // the FP8 copy of its input stays, though the input is made again
   };
   bool keeps_input(int target) const {
-    return w.trained() ? !is_scaled(w.t.precision) || !w.software.memory.stores_fp8 : w.targets() >= target;
+    return w.trained() ? !w.t.precision.scaled || !w.software.memory.stores_fp8 : w.targets() >= target;
   }
   int product(int x, const Product& p) {
     const int kept = p.from >= 0 && w.software.memory.gathers_again ? p.from : x;
@@ -249,7 +249,7 @@ struct Writer {
     const int before = tape.module(kNone);
     tape.module(again(Module::activation) ? of(Module::activation) : before);
     int m = kNone;
-    if (value == kNone && w.software.memory.fp8_activation_input && is_scaled(w.t.precision)) {
+    if (value == kNone && w.software.memory.fp8_activation_input && w.t.precision.scaled) {
       TapeOp o{{gate}, {tape.tensor(kBf16 * rows * inner), tape.tensor(tape.bytes(gate) / kBf16)}, {}};
       m = o.out.front();
       o.saves = {o.out.back()};

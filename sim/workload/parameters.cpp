@@ -151,7 +151,7 @@ std::vector<ParameterGroup> parameter_groups(const Architecture& n, const Traini
     g.shards = g.expert() ? g.exchanged : p.sharded_over();
     g.trained = trained;
     g.repeated = repeated;
-    if (!trained && is_scaled(t.precision) && part.kind != ParameterKind::embedding) {
+    if (!trained && t.precision.scaled && part.kind != ParameterKind::embedding) {
       g.weight_bytes = s.memory.frozen_fp8_bytes_per_parameter;
       g.gather_bytes = 1;
     }

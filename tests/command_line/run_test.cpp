@@ -128,6 +128,58 @@ TEST_CASE("a new accelerator is one file of its data sheet: its kernels and watt
   CHECK(holds(toy["warnings"].dump(), "efficiencies are transferred from"));
 }
 
+TEST_CASE("a new precision is data of an accelerator: peak, bytes, kernels, watts, and its name in a plan") {
+  const Folder f;
+  // An H100 that multiplies in six bits, beside `more`, and a run on it whose board never throttles.
+  const auto board = [&](const std::string& more) {
+    return f.put("six_bits.json", R"({"use": ")" + source_folder() +
+                                      R"(/models/accelerators/h100-sxm.json", "board_limit": "2 kW",
+      "precisions": {"fp6_toy": {"operand_bytes": 0.78125, "like": "fp8"}}, )" +
+                                      more + "}");
+  };
+  const auto on = [&](const std::string& more, const std::string& precision) {
+    return result_of({"--set", "/cluster/node/accelerator=" + board(more), "--set", "/training/precision=" + precision,
+                      "--set", "/plan/gbs=64"});
+  };
+  const auto peak = [](const char* rate) { return R"("peaks": {"fp6_toy": ")" + std::string(rate) + " TFLOP/s\"}"; };
+  const json once = on(peak("1979"), "fp6_toy"), twice = on(peak("3958"), "fp6_toy"),
+             four = on(peak("7916"), "fp6_toy");
+  const auto compute_s = [](const json& j) { return at(j, "/step/breakdown_s/compute"); };
+  // Time is what does not follow the peak plus products over it.
+  const double saved = compute_s(once) - compute_s(twice);
+  CHECK(saved > 0.2 * compute_s(once));
+  CHECK(saved / (compute_s(twice) - compute_s(four)) == Approx(2).epsilon(0.02));
+  CHECK(at(once, "/step/mfu") * at(once, "/step/time_s") ==
+        Approx(2 * at(twice, "/step/mfu") * at(twice, "/step/time_s")).epsilon(1e-9));
+  // Half of what the kernels reach takes as long as half the peak; a table of its own is what counts where there is
+  // one.
+  CHECK(compute_s(on(peak("3958") + R"(, "efficiency": {"fp6_toy": 0.5})", "fp6_toy")) ==
+        Approx(compute_s(once)).epsilon(1e-9));
+  CHECK(compute_s(on(peak("3958") + R"(, "gemm": [{"m": 8192, "n": 8192, "k": 8192, "times": {"fp6_toy": "1 s"}}])",
+                     "fp6_toy")) > 10 * compute_s(once));
+  // As hot as FP8 unless the accelerator says otherwise.
+  const auto hot = [&](const char* watts) {
+    return at(on(peak("1979") + R"(, "power": {"gemm_other": {"fp6_toy": ")" + watts + "\"}}", "fp6_toy"),
+              "/power/node_dc_w/mean");
+  };
+  CHECK(hot("1200 W") > 1.1 * at(once, "/power/node_dc_w/mean"));
+  CHECK(hot("400 W") < 0.95 * at(once, "/power/node_dc_w/mean"));
+
+  const auto refusal = [&](const std::string& more, const std::string& precision) {
+    const Run r = run({"check", k8, "--set", "/cluster/node/accelerator=" + board(more), "--set",
+                       "/training/precision=" + precision});
+    CHECK(r.code == 2);
+    return r.err;
+  };
+  CHECK(holds(refusal(peak("1979"), "fp5_toy"),
+              "/training/precision: unknown choice \"fp5_toy\"; allowed: fp32, bf16, fp8, mxfp8, nvfp4 or fp6_toy"));
+  CHECK(holds(refusal(R"("peaks": {})", "fp6_toy"), "has no peak for fp6_toy"));
+  CHECK(holds(refusal(R"("peaks": {"fp5_toy": "1 TFLOP/s"})", "bf16"), "nothing is called fp5_toy"));
+  CHECK(holds(refusal(R"("power": {"gemm_other": {"fp8": "500 W"}})", "bf16"), "nothing is called fp8"));
+  CHECK(holds(refusal(R"("gemm": [{"m": 1, "n": 1, "k": 1, "times": {"fp5_toy": "1 s"}}])", "bf16"),
+              "/gemm/0/times/fp5_toy: nothing is called fp5_toy"));
+}
+
 TEST_CASE("run -o leaves results, tables and figures, each whole") {
   const Folder folder;
   const Run r = run({"run", k8, k64, "-o", folder / "out"});

@@ -68,6 +68,18 @@ TEST_CASE("a collective, a kind of fabric and a format of another tool are known
     }
 }
 
+// What BF16 and FP8 recipes do is code; any other precision is a line of a table or an accelerator's data.
+TEST_CASE("precisions but those of recipes are named by their table alone") {
+  for (const auto& entry : fs::recursive_directory_iterator(fs::path(source_folder()) / "sim")) {
+    if (!entry.is_regular_file() || entry.path().stem() == "precision") continue;
+    std::ifstream in(entry.path());
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    CAPTURE(entry.path().string());
+    for (const char* name : {"Precision::mxfp8", "Precision::nvfp4", "fp6_toy"})
+      CHECK(text.find(name) == std::string::npos);
+  }
+}
+
 namespace {
 
 size_t indentation(const std::string& line) {

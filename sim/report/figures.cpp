@@ -1,19 +1,17 @@
 #include "report/figures.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
+#include <boost/process/args.hpp>
+#include <boost/process/child.hpp>
+#include <boost/process/exe.hpp>
+#include <boost/process/io.hpp>
 #include <cmath>
 #include <filesystem>
-#include <optional>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "core/csv.hpp"
@@ -21,8 +19,6 @@
 #include "core/files.hpp"
 #include "core/text.hpp"
 #include "report/light_svg.hpp"
-
-extern char** environ;  // NOLINT: as POSIX has it
 
 namespace tw::report {
 namespace {
@@ -52,26 +48,19 @@ std::string partial_of(const Drawing& d, const char* what) {
   return fmt::format("{}.{}.{}.part", d.stem, what, ::getpid());
 }
 
-// Runs gnuplot on its commands, without a shell; its remarks go to a file. Its status; none when it is not installed.
-std::optional<int> run_gnuplot(const std::vector<std::string>& commands, const std::string& remarks) {
+// What env, which finds a program in PATH, answers where there is none of that name.
+constexpr int kNotInstalled = 127;
+
+// Runs gnuplot on its commands, without a shell; its remarks go to a file. Its exit code, or the signal that ended it.
+int run_gnuplot(const std::vector<std::string>& commands, const std::string& remarks) {
+  namespace bp = boost::process;
   std::vector<std::string> words{"gnuplot"};
   for (const std::string& command : commands) words.insert(words.end(), {"-e", command});
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t quiet;
-  posix_spawn_file_actions_init(&quiet);
-  posix_spawn_file_actions_addopen(&quiet, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&quiet, 1, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_addopen(&quiet, 2, remarks.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
-  pid_t child = 0;
-  const int failed = posix_spawnp(&child, "gnuplot", &quiet, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&quiet);
-  if (failed != 0) return std::nullopt;
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return status;
+  std::error_code failed;
+  bp::child gnuplot(bp::exe = "/usr/bin/env", bp::args = words, bp::std_in = bp::null, bp::std_out = bp::null,
+                    bp::std_err = remarks, failed);
+  if (!failed) gnuplot.wait(failed);
+  return failed ? kNotInstalled : gnuplot.exit_code();
 }
 
 // Curves are classed for the script of a page instead of numbered; `axes` tells it where their values stand.
@@ -125,11 +114,11 @@ std::vector<std::string> draw_together(const std::vector<Drawing>& drawings) {
     }
   }
   const std::string remarks_file = partial_of(drawings.front(), "remarks");
-  const auto status = run_gnuplot(commands, remarks_file);
+  const int status = run_gnuplot(commands, remarks_file);
   const std::string remarks = taken(remarks_file);
   std::vector<std::string> axes;
   for (const Drawing& d : drawings) axes.push_back(taken(partial_of(d, "axes")));
-  bool well = status && WIFEXITED(*status) && WEXITSTATUS(*status) == 0;
+  bool well = status == 0;
   std::vector<std::pair<std::string, std::string>> pictures;
   for (const Drawing& d : drawings)
     for (const char* format : kFormats) {
@@ -143,7 +132,8 @@ std::vector<std::string> draw_together(const std::vector<Drawing>& drawings) {
     }
     return {};
   }
-  if (!status) return {"gnuplot is not installed: figures were not drawn; their data are in the CSV files"};
+  if (status == kNotInstalled)
+    return {"gnuplot is not installed: figures were not drawn; their data are in the CSV files"};
   if (drawings.size() == 1)
     return {fmt::format("gnuplot failed on {}; the figure was not drawn ({})", drawings.front().script,
                         printable(remarks.substr(0, remarks.find_last_not_of('\n') + 1), 300))};

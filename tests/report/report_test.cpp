@@ -370,6 +370,24 @@ TEST_CASE("figures come with their data, in SVG and PNG") {
   fs::remove_all(folder);
 }
 
+TEST_CASE("without gnuplot, or with one that is killed, the data stay and a note says why there is no figure") {
+  const fs::path folder = fs::temp_directory_path() / ("trainwatt_gnuplot_" + std::to_string(::getpid()));
+  fs::remove_all(folder);
+  const Figures figures = error_figure((folder / "out").string(), "errors", "toy", error_points(toy_suite()));
+  const std::string path = std::getenv("PATH");
+  ::setenv("PATH", folder.c_str(), 1);
+  CHECK(draw(figures) ==
+        std::vector<std::string>{"gnuplot is not installed: figures were not drawn; their data are in the CSV files"});
+  write_file((folder / "gnuplot").string(), "#!/bin/sh\necho sulks >&2\nkill -9 $$\n");
+  fs::permissions(folder / "gnuplot", fs::perms::owner_all);
+  const auto notes = draw(figures);
+  ::setenv("PATH", path.c_str(), 1);
+  CHECK(notes == std::vector<std::string>{"gnuplot failed on errors.gp; the figure was not drawn (sulks)"});
+  CHECK(fs::exists(folder / "out/errors.csv"));
+  CHECK(std::distance(fs::directory_iterator(folder / "out"), {}) == 1);
+  fs::remove_all(folder);
+}
+
 TEST_CASE("a step trace is what trace viewers read") {
   std::vector<Span> spans(2);
   spans[0] = {0, Span::Stream::device, 0, 0.01, {false, 0, 0}, "forward", 0};

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/graph/incremental_components.hpp>
 
 #include "core/text.hpp"
 #include "topology/builder.hpp"
@@ -132,21 +133,14 @@ void check_ports(FabricBuilder& b) {
 // Every node must reach node 0 over live cables and switches.
 void check_connected(FabricBuilder& b) {
   const Fabric& f = b.fabric;
-  std::vector<char> seen(f.vertices.size(), 0);
-  std::vector<int> queue{0};
-  seen[0] = 1;
-  for (size_t i = 0; i < queue.size(); ++i) {
-    for (const int id : f.cables_at[static_cast<size_t>(queue[i])]) {
-      const Cable& c = f.cables[static_cast<size_t>(id)];
-      const auto next = static_cast<size_t>(c.a == queue[i] ? c.b : c.a);
-      if (c.failed || f.vertices[next].failed || seen[next] != 0) continue;
-      seen[next] = 1;
-      queue.push_back(static_cast<int>(next));
-    }
+  boost::disjoint_sets_with_storage<> parts(f.vertices.size());
+  for (const Cable& c : f.cables) {
+    const auto low = static_cast<size_t>(c.a), high = static_cast<size_t>(c.b);
+    if (!c.failed && !f.vertices[low].failed && !f.vertices[high].failed) parts.union_set(low, high);
   }
   int missing = 0, first = -1;
   for (int n = 0; n < f.node_count; ++n)
-    if (seen[static_cast<size_t>(n)] == 0) {
+    if (parts.find_set(static_cast<size_t>(n)) != parts.find_set(size_t{0})) {
       if (first < 0) first = n;
       ++missing;
     }

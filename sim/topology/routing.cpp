@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/graph/incremental_components.hpp>
 #include <iterator>
 #include <map>
 #include <utility>
@@ -171,22 +172,14 @@ std::vector<int> Router::neighbours(int sw) const {
 int Router::plane(int sw) {
   if (tree_) return tree_->component(tree_->levels(), sw);
   if (planes_.empty()) {
-    planes_.assign(fabric_.vertices.size(), -1);
-    std::vector<int> queue;
-    int count = 0;
-    for (size_t v = 0; v < planes_.size(); ++v) {
-      if (fabric_.vertices[v].kind != VertexKind::network_switch || planes_[v] >= 0) continue;
-      planes_[v] = count++;
-      queue.assign(1, static_cast<int>(v));
-      for (size_t i = 0; i < queue.size(); ++i) {
-        const auto at = static_cast<size_t>(queue[i]);
-        for (int a = arcs_.first[at]; a < arcs_.first[at + 1]; ++a) {
-          const int next = arcs_.arcs[static_cast<size_t>(a)].to;
-          if (planes_[static_cast<size_t>(next)] >= 0) continue;
-          planes_[static_cast<size_t>(next)] = planes_[v];
-          queue.push_back(next);
-        }
-      }
+    boost::disjoint_sets_with_storage<> joined(fabric_.vertices.size());
+    for (size_t v = 0; v < fabric_.vertices.size(); ++v)
+      for (const Arc& arc : arcs(static_cast<int>(v))) joined.union_set(v, static_cast<size_t>(arc.to));
+    std::vector<int> first(fabric_.vertices.size(), -1);  // of each: planes keep the order of their first switches
+    for (size_t v = 0; v < fabric_.vertices.size(); ++v) {
+      int& number = first[joined.find_set(v)];
+      if (number < 0) number = static_cast<int>(v);
+      planes_.push_back(number);
     }
   }
   return planes_[static_cast<size_t>(sw)];

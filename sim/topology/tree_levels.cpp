@@ -1,22 +1,14 @@
 #include "topology/tree_levels.hpp"
 
 #include <algorithm>
+#include <boost/graph/incremental_components.hpp>
 #include <cmath>
-#include <numeric>
 
 namespace tw {
 namespace {
 
 bool same(double a, double b) {
   return std::abs(a - b) <= 1e-12 * std::max(a, b);
-}
-
-int root_of(std::vector<int>& parent, int v) {
-  while (parent[static_cast<size_t>(v)] != v) {
-    parent[static_cast<size_t>(v)] = parent[static_cast<size_t>(parent[static_cast<size_t>(v)])];
-    v = parent[static_cast<size_t>(v)];
-  }
-  return v;
 }
 
 }  // namespace
@@ -57,30 +49,28 @@ bool TreeLevels::build(const Fabric& fabric, const SwitchArcs& arcs) {
 }
 
 void TreeLevels::connect(const SwitchArcs& arcs, int level) {
-  std::vector<int> parent(tier_.size());
-  std::iota(parent.begin(), parent.end(), 0);
+  boost::disjoint_sets_with_storage<> joined(tier_.size());
   if (level > 1) {  // switches of one component of the level below stay together
-    std::vector<int> first(static_cast<size_t>(components_), -1);
+    std::vector<size_t> first(static_cast<size_t>(components_), tier_.size());
     for (size_t v = 0; v < tier_.size(); ++v) {
       const int c = component_.back()[v];
       if (c < 0) continue;
-      int& f = first[static_cast<size_t>(c)];
-      if (f < 0) f = static_cast<int>(v);
-      parent[v] = f;
+      size_t& f = first[static_cast<size_t>(c)];
+      if (f == tier_.size()) f = v;
+      joined.union_set(f, v);
     }
   }
   for (size_t v = 0; v < tier_.size(); ++v) {
     if (tier_[v] != level) continue;
     for (int a = arcs.first[v]; a < arcs.first[v + 1]; ++a) {
-      const int to = arcs.arcs[static_cast<size_t>(a)].to;
-      if (tier_[static_cast<size_t>(to)] > level) continue;
-      parent[static_cast<size_t>(root_of(parent, to))] = root_of(parent, static_cast<int>(v));
+      const auto to = static_cast<size_t>(arcs.arcs[static_cast<size_t>(a)].to);
+      if (tier_[to] <= level) joined.union_set(to, v);
     }
   }
   std::vector<int> id(tier_.size(), -1), component(tier_.size(), -1);
   for (size_t v = 0; v < tier_.size(); ++v) {
     if (tier_[v] == 0 || tier_[v] > level) continue;
-    int& known = id[static_cast<size_t>(root_of(parent, static_cast<int>(v)))];
+    int& known = id[joined.find_set(v)];
     if (known < 0) known = components_++;
     component[v] = known;
   }

@@ -2,8 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/graphviz.hpp>
+#include <boost/property_map/function_property_map.hpp>
 #include <cmath>
 #include <map>
+#include <sstream>
 #include <tuple>
 
 #include "topology/inspect.hpp"
@@ -153,15 +157,22 @@ std::string lines_of(const Fabric& f, const Layout& l) {
 }  // namespace
 
 std::string dot_text(const Fabric& f) {
-  std::string out =
-      fmt::format("graph fabric {{\n  label=\"{}\";\n  rankdir=BT;\n  node [shape=box];\n", f.cluster_name);
-  for (const FabricVertex& v : f.vertices)
-    out += fmt::format("  \"{}\" [style=filled, fillcolor=\"{}\"];\n", v.name, fill_of(v));
-  for (const Bundle& b : bundles_of(f))
-    out += fmt::format("  \"{}\" -- \"{}\" [label=\"{}{}\"{}];\n", f.vertices[static_cast<size_t>(b.a)].name,
-                       f.vertices[static_cast<size_t>(b.b)].name, b.cables > 1 ? fmt::format("{} x ", b.cables) : "",
-                       bandwidth_text(b.line_Bps / b.cables), b.failed > 0 ? ", color=red, style=dashed" : "");
-  return out + "}\n";
+  boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS, boost::no_property, Bundle> g(f.vertices.size());
+  for (const Bundle& b : bundles_of(f)) boost::add_edge(static_cast<size_t>(b.a), static_cast<size_t>(b.b), b, g);
+  std::ostringstream out;
+  boost::write_graphviz(
+      out, g,
+      [&](std::ostream& at, size_t v) { at << " [style=filled, fillcolor=\"" << fill_of(f.vertices[v]) << "\"]"; },
+      [&](std::ostream& at, const auto& edge) {
+        const Bundle& b = g[edge];
+        at << fmt::format("[label=\"{}{}\"{}]", b.cables > 1 ? fmt::format("{} x ", b.cables) : "",
+                          bandwidth_text(b.line_Bps / b.cables), b.failed > 0 ? ", color=red, style=dashed" : "");
+      },
+      [&](std::ostream& at) {
+        at << "label=" << boost::escape_dot_string(f.cluster_name) << ";\nrankdir=BT;\nnode [shape=box];\n";
+      },
+      boost::make_function_property_map<size_t>([&](size_t v) { return f.vertices[v].name; }));
+  return out.str();
 }
 
 std::string svg_text(const Fabric& f) {

@@ -427,7 +427,7 @@ TEST_CASE("the topology of the reference cluster") {
   CHECK(j["switches"][1]["count"] == 16);
   CHECK(j["switches"][0]["oversubscription"].get<double>() == Approx(4800.0 / 6400));
   CHECK(widest_line(topology_table(cluster, fabric, topology_summary(fabric))) <= 80);
-  CHECK(holds(topology_dot(fabric), "graph fabric {"));
+  CHECK(holds(topology_dot(fabric), "graph G {"));
   CHECK_THROWS_AS(route_table(fabric, "node-0", "nowhere"), InputError);
 }
 

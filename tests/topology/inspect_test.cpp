@@ -196,6 +196,18 @@ TEST_CASE("drawings name every vertex once") {
   }
 }
 
+TEST_CASE("what Graphviz reads has cables with their number and speed, and names that need it in quotes") {
+  Cluster c = reference_cluster();
+  c.name = "the \"large\" hall";
+  c.fabric.uplinks_per_leaf = 32;
+  c.fabric.failed = {"spine-1"};
+  const std::string dot = dot_text(build_fabric(c));
+  CHECK_THAT(dot, Catch::StartsWith("graph G {\nlabel=\"the \\\"large\\\" hall\";\nrankdir=BT;\n"));
+  CHECK_THAT(dot, Catch::Contains("\"node-0\"--\"leaf-0-A\" [label=\"4 x 200 Gbit/s\"];\n"));
+  CHECK_THAT(dot, Catch::Contains("\"leaf-0-A\"--\"spine-0\" [label=\"2 x 400 Gbit/s\"];\n"));
+  CHECK_THAT(dot, Catch::Contains("\"leaf-0-A\"--\"spine-1\" [label=\"2 x 400 Gbit/s\", color=red, style=dashed]"));
+}
+
 TEST_CASE("dragonfly: parallel cables inside a group, and what goes down over what goes up") {
   Cluster c = reference_cluster();
   c.fabric.kind = "dragonfly";

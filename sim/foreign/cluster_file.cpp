@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "core/codec.hpp"
 #include "core/document.hpp"
@@ -61,6 +62,11 @@ std::string comments(const std::vector<std::string>& said) {
 }
 
 }  // namespace
+
+ClusterParts::ClusterParts()
+    : node_(std::make_unique<Json>(Json::object())), fabric_(std::make_unique<Json>(Json::object())) {}
+ClusterParts::ClusterParts(ClusterParts&&) noexcept = default;
+ClusterParts::~ClusterParts() = default;
 
 Json base_cluster(const std::string& file, Faults& faults) {
   try {
@@ -119,21 +125,21 @@ Reading cluster_reading(const Source& source, const Options& options, ClusterPar
   const Json had = cluster["fabric"];
   cluster["name"] = options.name.empty() ? stem_of(source.name) : options.name;
   cluster["description"] = parts.description;
-  if (!options.accelerator.empty()) parts.node["accelerator"] = options.accelerator;
-  for (const auto& [key, value] : parts.node.items()) cluster["node"][key] = value;
+  if (!options.accelerator.empty()) parts.node()["accelerator"] = options.accelerator;
+  for (const auto& [key, value] : parts.node().items()) cluster["node"][key] = value;
   for (const char* key : {"switch", "link_efficiency"})
-    if (had.contains(key) && !parts.fabric.contains(key)) parts.fabric[key] = had[key];
+    if (had.contains(key) && !parts.fabric().contains(key)) parts.fabric()[key] = had[key];
   if (parts.ports > base_ports(cluster)) {
     said.push_back(
         fmt::format("switches: of {}, with {} ports for the cables that they carry", parts.base, parts.ports));
-    parts.fabric["switch"]["ports"] = parts.ports;
+    parts.fabric()["switch"]["ports"] = parts.ports;
   } else {
     said.push_back(fmt::format("switches: of {}, {} ports", parts.base, base_ports(cluster)));
   }
   said.push_back(fmt::format("not in the file, so as in {}: {}power of a node and of its delivery, storage, hosts",
-                             parts.base, parts.node.contains("accelerator") ? "" : "accelerator, "));
-  parts.fabric["source"] = fmt::format("read from {}", std::filesystem::path(source.name).filename().string());
-  cluster["fabric"] = parts.fabric;
+                             parts.base, parts.node().contains("accelerator") ? "" : "accelerator, "));
+  parts.fabric()["source"] = fmt::format("read from {}", std::filesystem::path(source.name).filename().string());
+  cluster["fabric"] = parts.fabric();
   Reading reading;
   reading.text = comments(said) + cluster.dump(2) + "\n";
   reading.said = std::move(said);

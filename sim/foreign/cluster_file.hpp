@@ -1,7 +1,8 @@
 // The text of a cluster file: what a foreign file says, over the parts of a known cluster for what it does not.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,11 +28,17 @@ std::optional<double> speed_of(const std::string& text, double bare_Bps);
 
 // What is known of a cluster.
 struct ClusterParts {
-  std::string base;              // file whose power, storage, hosts and switches are taken
-  Json node = Json::object();    // over the base's node
-  Json fabric = Json::object();  // whole, but for "switch", which is the base's
-  int ports = 0;                 // most cables on a switch; more ports than the base's switch has are given to it
+  ClusterParts();
+  ClusterParts(ClusterParts&&) noexcept;
+  ~ClusterParts();
+  Json& node() { return *node_; }      // over the base's node
+  Json& fabric() { return *fabric_; }  // whole, but for "switch", which is the base's
+  std::string base;                    // file whose power, storage, hosts and switches are taken
+  int ports = 0;                       // most cables on a switch; more ports than the base's switch has are given to it
   std::string description;
+
+ private:
+  std::unique_ptr<Json> node_, fabric_;
 };
 
 // The whole file, with what was inferred as comment lines. Checked as any cluster is: a fabric whose nodes cannot reach

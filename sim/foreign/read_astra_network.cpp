@@ -151,12 +151,12 @@ void put_torus(const Source& s, Keys& keys, const std::vector<Dimension>& d, siz
   Json sizes = Json::array();
   for (size_t i = first; i < d.size(); ++i) sizes.push_back(d[i].npus);
   const auto rings = static_cast<double>(d.size() - first);
-  parts.node["nics"] = 1;
-  parts.node["nic_bandwidth"] = bits_text(2 * rings * d[first].bandwidth_Bps);  // the router is the chip's own
-  parts.fabric = {{"kind", "torus"},
-                  {"dimensions", sizes},
-                  {"uplink_bandwidth", bits_text(d[first].bandwidth_Bps)},
-                  {"hop_latency", nanoseconds(d[first].latency_s)}};
+  parts.node()["nics"] = 1;
+  parts.node()["nic_bandwidth"] = bits_text(2 * rings * d[first].bandwidth_Bps);  // the router is the chip's own
+  parts.fabric() = {{"kind", "torus"},
+                    {"dimensions", sizes},
+                    {"uplink_bandwidth", bits_text(d[first].bandwidth_Bps)},
+                    {"hop_latency", nanoseconds(d[first].latency_s)}};
   said.push_back(fmt::format("{} rings between nodes: a torus, {} each way on every link", d.size() - first,
                              bits_text(d[first].bandwidth_Bps)));
 }
@@ -182,18 +182,18 @@ void put_rails(const Source& s, Keys& keys, const std::vector<Dimension>& d, con
     spines = 1;
   }
   parts.ports = std::max({2 * nodes, units > 1 ? units * rails * nodes / spines : rails, 1});
-  parts.node["nics"] = rails;
-  parts.node["nic_bandwidth"] = bits_text(d[1].bandwidth_Bps);
-  parts.fabric = {{"kind", "scalable_units"},
-                  {"units", units},
-                  {"nodes_per_unit", nodes},
-                  {"leaves_per_unit", rails},
-                  {"wiring", "rails"},
-                  {"spines", spines},
-                  {"uplinks_per_leaf", units > 1 ? nodes : 1},
-                  {"uplink_bandwidth", bits_text(up_Bps)},
-                  {"routing", "adaptive"},
-                  {"hop_latency", nanoseconds(d[1].latency_s)}};
+  parts.node()["nics"] = rails;
+  parts.node()["nic_bandwidth"] = bits_text(d[1].bandwidth_Bps);
+  parts.fabric() = {{"kind", "scalable_units"},
+                    {"units", units},
+                    {"nodes_per_unit", nodes},
+                    {"leaves_per_unit", rails},
+                    {"wiring", "rails"},
+                    {"spines", spines},
+                    {"uplinks_per_leaf", units > 1 ? nodes : 1},
+                    {"uplink_bandwidth", bits_text(up_Bps)},
+                    {"routing", "adaptive"},
+                    {"hop_latency", nanoseconds(d[1].latency_s)}};
   said.push_back(fmt::format("dimension 2: NPUs of one place in their nodes share a switch, so {} rails of {} nodes",
                              rails, nodes));
   said.push_back(
@@ -216,16 +216,16 @@ Reading read_astra(const Source& s, const Options& options, Faults& faults) {
   const bool rings_between =
       d.size() > 1 && std::all_of(d.begin() + 1, d.end(), [](const Dimension& x) { return x.shape == "Ring"; });
   if (rings && d.size() > 1) {
-    parts.node["gpus"] = 1;
+    parts.node()["gpus"] = 1;
     put_torus(s, keys, d, 0, parts, said, faults);
   } else {
-    parts.node["gpus"] = d[0].npus;
-    parts.node["nvlink"] = {{"bandwidth", fmt::format("{:g} GB/s", inside_Bps(d[0]) / 1e9)}};
+    parts.node()["gpus"] = d[0].npus;
+    parts.node()["nvlink"] = {{"bandwidth", fmt::format("{:g} GB/s", inside_Bps(d[0]) / 1e9)}};
     said.push_back(fmt::format("dimension 1 ({}) is a node of {} NPUs, {:g} GB/s out of each", d[0].shape, d[0].npus,
                                inside_Bps(d[0]) / 1e9));
     if (d.size() == 1)
-      parts.fabric = {{"kind", "scalable_units"}, {"units", 1},  {"nodes_per_unit", 1},
-                      {"leaves_per_unit", 1},     {"spines", 0}, {"uplinks_per_leaf", 0}};
+      parts.fabric() = {{"kind", "scalable_units"}, {"units", 1},  {"nodes_per_unit", 1},
+                        {"leaves_per_unit", 1},     {"spines", 0}, {"uplinks_per_leaf", 0}};
     else if (rings_between)
       put_torus(s, keys, d, 1, parts, said, faults);
     else

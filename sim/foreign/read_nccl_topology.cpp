@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
 #include "foreign/cluster_file.hpp"
@@ -138,8 +139,8 @@ void put_gpus(const Source& s, const Options& options, const Found& found, Clust
     return faults.add({s.name, line_place(gpu.line), fmt::format("no accelerator profile stands for sm {}", gpu.sm),
                        "--accelerator FILE, one of models/accelerators/"});
   parts.base = !options.base.empty() ? options.base : known ? chip->base : "topologies/superpod-h100-4096.json";
-  parts.node["gpus"] = found.gpus.size();
-  parts.node["accelerator"] = known ? chip->accelerator : options.accelerator;
+  parts.node()["gpus"] = found.gpus.size();
+  parts.node()["accelerator"] = known ? chip->accelerator : options.accelerator;
   said.push_back(options.accelerator.empty()
                      ? fmt::format("{} GPUs of sm {}: {} (--accelerator FILE names another of that kind)",
                                    found.gpus.size(), gpu.sm, chip->accelerator)
@@ -147,19 +148,19 @@ void put_gpus(const Source& s, const Options& options, const Found& found, Clust
   const double link_Bps = known && chip->nvlink_Bps > 0 ? chip->nvlink_Bps : 25e9;
   const double out_Bps = gpu.links * link_Bps;
   if (gpu.links == 0) {
-    parts.node["nvlink"] = {{"bandwidth", "1 GB/s"}, {"island", 1}};
+    parts.node()["nvlink"] = {{"bandwidth", "1 GB/s"}, {"island", 1}};
     if (gpu.host_Bps > 0)
-      parts.node["accelerator"] = {{"use", parts.node["accelerator"]},
-                                   {"host_bandwidth", fmt::format("{:g} GB/s", gpu.host_Bps / 1e9)}};
+      parts.node()["accelerator"] = {{"use", parts.node()["accelerator"]},
+                                     {"host_bandwidth", fmt::format("{:g} GB/s", gpu.host_Bps / 1e9)}};
     said.push_back("no NVLink: GPUs are reached over PCIe");
   } else if (gpu.sm == 90 && out_Bps == 450e9) {
-    parts.node["nvlink"] = "models/accelerators/nvlink4-h100.json";
+    parts.node()["nvlink"] = "models/accelerators/nvlink4-h100.json";
   } else if (gpu.sm == 80 && out_Bps == 300e9) {
-    parts.node["nvlink"] = "models/accelerators/nvlink3-a100.json";
+    parts.node()["nvlink"] = "models/accelerators/nvlink3-a100.json";
   } else if (gpu.sm >= 100 && out_Bps == 900e9) {
-    parts.node["nvlink"] = "models/accelerators/nvlink5-b200.json";
+    parts.node()["nvlink"] = "models/accelerators/nvlink5-b200.json";
   } else {
-    parts.node["nvlink"] = {{"bandwidth", fmt::format("{:g} GB/s", out_Bps / 1e9)}};
+    parts.node()["nvlink"] = {{"bandwidth", fmt::format("{:g} GB/s", out_Bps / 1e9)}};
   }
   if (gpu.links > 0)
     said.push_back(
@@ -177,8 +178,8 @@ void put_nets(const Found& found, ClusterParts& parts, std::vector<std::string>&
     else
       ++slower[n.bandwidth_Bps];
   }
-  parts.node["nics"] = nics;
-  parts.node["nic_bandwidth"] = bits_text(fastest_Bps);
+  parts.node()["nics"] = nics;
+  parts.node()["nic_bandwidth"] = bits_text(fastest_Bps);
   said.push_back(fmt::format("{} adapters of {}", nics, bits_text(fastest_Bps)));
   for (const auto& [bandwidth_Bps, count] : slower)
     said.push_back(fmt::format("left out: {} adapter{} of {}, slower than those of the training fabric", count,
@@ -222,14 +223,14 @@ void put_pcie(const Found& found, ClusterParts& parts, std::vector<std::string>&
   tree["source"] = "NCCL's topology; bandwidths as its src/graph/topo.cc and topo.h take them";
   said.push_back(fmt::format("{} PCIe switch{} below {} processor{}", tree["switches"].size(),
                              tree["switches"].size() == 1 ? "" : "es", found.cpus, found.cpus == 1 ? "" : "s"));
-  parts.node["pcie"] = std::move(tree);
+  parts.node()["pcie"] = std::move(tree);
 }
 
 // Files for NCCL_TOPO_FILE may name PCIe functions alone: numbers of GPUs and adapters, but no chip and no speed.
 void put_functions(const Found& found, const Options& options, ClusterParts& parts, std::vector<std::string>& said) {
   parts.base = options.base.empty() ? "topologies/azure-ndm-a100-v4.json" : options.base;
-  parts.node["gpus"] = found.pci_gpus;
-  parts.node["nics"] = found.pci_nics;
+  parts.node()["gpus"] = found.pci_gpus;
+  parts.node()["nics"] = found.pci_nics;
   said.push_back(
       fmt::format("{} GPUs and {} InfiniBand adapters by their PCIe classes; chip, NVLink and speeds as in {} (--base)",
                   found.pci_gpus, found.pci_nics, parts.base));
@@ -261,12 +262,12 @@ Reading read_nccl(const Source& s, const Options& options, Faults& faults) {
   const Json base = base_cluster(parts.base, faults);
   if (base.is_null()) return {};
   if (!options.base.empty()) {
-    parts.fabric = base.value("fabric", Json::object());
+    parts.fabric() = base.value("fabric", Json::object());
     said.push_back(fmt::format("fabric: that of {}; NCCL sees one node", parts.base));
   } else {
-    parts.ports = options.nodes * parts.node["nics"].get<int>();
-    parts.fabric = {{"kind", "scalable_units"}, {"units", 1},  {"nodes_per_unit", options.nodes},
-                    {"leaves_per_unit", 1},     {"spines", 0}, {"uplinks_per_leaf", 0}};
+    parts.ports = options.nodes * parts.node()["nics"].get<int>();
+    parts.fabric() = {{"kind", "scalable_units"}, {"units", 1},  {"nodes_per_unit", options.nodes},
+                      {"leaves_per_unit", 1},     {"spines", 0}, {"uplinks_per_leaf", 0}};
     said.push_back(fmt::format("NCCL sees one node: {} of them below one switch (--nodes, --base)", options.nodes));
   }
   return cluster_reading(s, options, std::move(parts), std::move(said), faults);

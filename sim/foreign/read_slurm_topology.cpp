@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
 #include "foreign/lines.hpp"
@@ -200,7 +201,7 @@ Reading read_slurm(const Source& s, const Options& options, Faults& faults) {
   if (Json tree = equal_leaves(list, nics, base_ports(base), said); !tree.is_null()) {
     tree["uplink_bandwidth"] = bits_text(nic_Bps);
     tree["routing"] = "adaptive";
-    parts.fabric = std::move(tree);
+    parts.fabric() = std::move(tree);
   } else {
     said.push_back("every switch stands for one real switch with as many cables up as down (no oversubscription)");
     put_wiring(s, wiring_of(list, nics, nic_Bps), parts, said, faults);

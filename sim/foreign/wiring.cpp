@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 
@@ -289,14 +290,14 @@ void put_wiring(const Source& source, Wiring w, ClusterParts& parts, std::vector
   if (!plug(source, w, g, faults) || !equal_nodes(source, w, g, faults) || !find_tiers(source, w, g, faults)) return;
   find_units(g);
   Json tree = tree_of(g);
-  parts.fabric = tree.is_null() ? graph_of(g) : std::move(tree);
+  parts.fabric() = tree.is_null() ? graph_of(g) : std::move(tree);
   size_t cables = 0;
   for (size_t v = g.nodes; v < g.names.size(); ++v)
     parts.ports = std::max(parts.ports, static_cast<int>(g.at[v].size()));
   for (const WiredCable& c : w.cables) cables += static_cast<size_t>(c.count);
-  parts.node["nics"] = g.at[0].size();
-  parts.node["nic_bandwidth"] = bits_text(g.at[0].empty() ? 0 : g.at[0][0].bandwidth_Bps);
-  say(g, parts.fabric, cables, said);
+  parts.node()["nics"] = g.at[0].size();
+  parts.node()["nic_bandwidth"] = bits_text(g.at[0].empty() ? 0 : g.at[0][0].bandwidth_Bps);
+  say(g, parts.fabric(), cables, said);
 }
 
 }  // namespace tw::foreign

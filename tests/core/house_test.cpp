@@ -39,6 +39,17 @@ TEST_CASE("includes point down the house, and one file knows SimGrid") {
   }
 }
 
+TEST_CASE("headers that take long to compile are in no header of the house") {
+  for (const auto& entry : fs::recursive_directory_iterator(fs::path(source_folder()) / "sim")) {
+    if (entry.path().extension() != ".hpp") continue;
+    CAPTURE(entry.path().string());
+    std::ifstream in(entry.path());
+    for (std::string line; std::getline(in, line);)
+      for (const char* slow : {"nlohmann/json.hpp", "boost/graph", "boost/process", "boost/geometry"})
+        CHECK(line.rfind("#include <" + std::string(slow), 0) != 0);
+  }
+}
+
 // A part stands in one file and in one line of a table: nobody else names it. What a toy needs beside its file, tests
 // of the rooms show (network/registry_test.cpp, report/study_figures_test.cpp); an accelerator is a file of data alone.
 TEST_CASE("a collective, a kind of fabric and a format of another tool are known to two files each") {

@@ -9,6 +9,7 @@
 #include "cli/outputs.hpp"
 #include "cli/progress.hpp"
 #include "core/files.hpp"
+#include "core/text.hpp"
 #include "report/plan_report.hpp"
 #include "study/hall_fit.hpp"
 #include "study/plan_space.hpp"

@@ -57,13 +57,20 @@ void mark_ways(const std::vector<std::vector<int>>& next, int from, const std::v
   }
 }
 
-// Leaves with the same neighbours stand for one another: what lies on ways from one lies on ways from all.
+// Leaves with the same neighbours stand for one another: what lies on ways from one lies on ways from all. A way that
+// leaves the leaves does so at one that has another neighbour, and so does the part of it outside, which is a shortest
+// way, too: those inside begin none (routers of a torus).
 void mark_rail(const std::vector<std::vector<int>>& next, const std::vector<int>& leaves, std::vector<char>& reached) {
-  for (const int leaf : leaves) reached[at(leaf)] = 1;
+  std::vector<char> own(next.size(), 0);
+  for (const int leaf : leaves) reached[at(leaf)] = own[at(leaf)] = 1;
+  std::vector<int> edge;
+  for (const int leaf : leaves)
+    if (std::any_of(next[at(leaf)].begin(), next[at(leaf)].end(), [&](int v) { return own[at(v)] == 0; }))
+      edge.push_back(leaf);
   std::set<std::vector<int>> searched;
-  for (const int leaf : leaves) {
+  for (const int leaf : edge) {
     if (std::all_of(reached.begin(), reached.end(), [](char c) { return c != 0; })) return;
-    if (searched.insert(next[at(leaf)]).second) mark_ways(next, leaf, leaves, reached);
+    if (searched.insert(next[at(leaf)]).second) mark_ways(next, leaf, edge, reached);
   }
 }
 

@@ -263,10 +263,10 @@ void check_plan_space(const LoadedScenario& base, const std::vector<std::string>
   for (const int group : space.shard_group) {
     const auto divides = [&](int n) { return group == 0 || n * s.cluster.node.gpus % group == 0; };
     if (std::none_of(nodes.begin(), nodes.end(), divides))
-      faults.add(
-          {"--shard-group", "",
-           fmt::format("{} ranks divide the {} GPUs of no number of nodes", group, nodes.back() * s.cluster.node.gpus),
-           "0, or a divisor of the data-parallel ranks"});
+      faults.add({"--shard-group", "",
+                  fmt::format("{} does not divide the GPUs of any number of nodes ({})", group,
+                              nodes.back() * s.cluster.node.gpus),
+                  "0, or a divisor of the data-parallel ranks"});
   }
   const auto& sharding = space.sharding;
   if (!sharding.empty() && !space.shard_group.empty() && space.shard_group.back() > 0 &&

@@ -34,7 +34,7 @@ TEST_CASE("plan: what no plan can have is refused before any search, by the opti
   refused({"--offload-layers", "33"}, "--offload-layers: 33 of a network of 32 layers; 0 to 32");
   refused({"--offload-layers", "4", "--set", "/cluster/node/host_memory=null"},
           "--offload-layers: the host memory of eos-h100 is not known");
-  refused({"--shard-group", "0,3"}, "--shard-group: 3 ranks divide the 8 GPUs of no number of nodes");
+  refused({"--shard-group", "0,3"}, "--shard-group: 3 does not divide the GPUs of any number of nodes (8)");
   refused({"--shard-group", "8", "--sharding", "none"}, "--shard-group: nothing is sharded");
   refused({"--recompute", "none,mla_up"}, "--recompute: Llama 3.1 8B has no layer with mla_up");
   refused({"--recompute", "none+full"}, "none is a way of its own in \"none+full\": modules are joined by +");

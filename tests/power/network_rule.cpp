@@ -196,6 +196,30 @@ TEST_CASE("shares of random jobs add up to the switches that they reach") {
   }
 }
 
+TEST_CASE("a job reaches what lies between any two of its nodes: all pairs on a torus") {
+  Cluster cluster = torus();
+  cluster.fabric.dimensions = {7, 6};
+  const Fabric fabric = build_fabric(cluster);
+  const auto apart = [](int a, int b, int size) { return std::min((a - b + size) % size, (b - a + size) % size); };
+  const auto distance = [&](int a, int b) { return apart(a % 7, b % 7, 7) + apart(a / 7, b / 7, 6); };
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    auto stream = random_stream(seed, "nodes", 0);
+    std::vector<int> nodes;  // every fourth, or a run of them
+    for (int n = 0; n < 42; ++n)
+      if (seed % 2 == 0 ? uniform(stream) < 0.25 : n >= static_cast<int>(seed) / 3 && n < static_cast<int>(seed))
+        nodes.push_back(n);
+    std::set<std::string> expected, found;
+    for (const int a : nodes)
+      for (const int b : nodes)
+        for (int v = 0; v < 42; ++v)
+          if (nodes.size() > 1 && distance(a, v) + distance(v, b) == distance(a, b))
+            expected.insert("router-" + std::to_string(v));
+    for (const int v : switches_reached(fabric, {nodes, {}}))
+      found.insert(fabric.vertices[static_cast<size_t>(v)].name);
+    CHECK(found == expected);
+  }
+}
+
 TEST_CASE("a job does not reach what no shortest way between its nodes needs") {
   const auto names = [](const Cluster& cluster, std::vector<int> nodes) {
     const Fabric fabric = build_fabric(cluster);

@@ -85,19 +85,6 @@ void warn_about(Result& r, const LoadedScenario& loaded, const PowerRun& power) 
   if (const double mfu = r.step.mfu.value_or(0); mfu > 1)
     r.warnings.push_back(fmt::format(
         "an MFU of {:.2f} cannot be: the peaks of {} and its measured kernels do not belong together", mfu, a.name));
-  if (s.training && s.training->recompute != Recompute::selective && !s.training->recompute_modules.empty())
-    r.warnings.push_back(fmt::format("recompute_modules change nothing: recompute is {}, not selective",
-                                     choice_name(s.training->recompute)));
-  if (s.training && s.training->recompute == Recompute::none && s.training->recompute_layers > 0)
-    r.warnings.push_back("recompute_layers changes nothing: recompute is none");
-  if (s.network && s.network->experts == 0 && s.training->expert_imbalance > 1)
-    r.warnings.push_back("expert_imbalance changes nothing: the network has no experts");
-  if (s.network && !s.network->towers.empty()) {
-    if (s.training->lora && !s.training->frozen_towers.empty())
-      r.warnings.push_back("frozen_towers change nothing: beneath adapters the whole base is frozen");
-    if (s.training->recompute_towers && s.training->recompute == Recompute::none)
-      r.warnings.push_back("recompute_towers changes nothing: recompute is none");
-  }
   if (s.network && s.plan.tp > s.cluster.node.gpus * s.cluster.node.nvlink.nodes)
     r.warnings.push_back(
         fmt::format("tensor parallelism of {} leaves the NVLink domain of {} GPUs: every layer waits "

@@ -16,6 +16,7 @@
 #include "run/benchmark.hpp"
 #include "run/slow_step.hpp"
 #include "step/schedule.hpp"
+#include "study/idle_inputs.hpp"
 #include "study/profiled_chip.hpp"
 #include "study/what_if_accelerator.hpp"
 #include "topology/fabric.hpp"
@@ -311,6 +312,8 @@ LoadedScenario finish(const Document& document, const std::string& file, Faults&
     loaded.site_series = load_site_series(loaded.scenario.site, document.origin("/site").file, mine);
   for (const Fault& fault : mine.list()) faults.add(fault);
   if (!document.complete()) return loaded;
+  if (mine.empty())
+    for (std::string& line : idle_inputs(loaded.scenario, document)) loaded.warnings.push_back(std::move(line));
   loaded.sha256 = sha256_hex(document.canonical());
   if (explain) loaded.explain = document.explain(description<Scenario>().info());
   return loaded;

@@ -19,11 +19,11 @@ constexpr size_t kMostPieces = 4;
 // Of the copies that tokens would need, one for each expert chosen: with a dispatcher that sends a token once to every
 // node that holds some of its experts, those that cross the fabric; inside an NVLink domain once to every rank.
 double ChunkProgram::sent_share() const {
-  if (in_.software->streams.dispatcher == Dispatcher::all_to_all || in_.network == nullptr) return 1;
+  if (in_.software->streams.dispatcher == Dispatcher::all_to_all) return 1;
   const NodeType& node = in_.cluster->node;
   const double domain = static_cast<double>(node.gpus) * node.nvlink.nodes, ep = in_.plan->ep * in_.plan->expert_tp();
   const double places = ep > domain ? ep / domain : ep, chosen = in_.network->experts_per_token;
-  return chosen > 0 ? places * (1 - std::pow(1 - 1 / places, chosen)) / chosen : 1;
+  return places * (1 - std::pow(1 - 1 / places, chosen)) / chosen;
 }
 
 // Tensor-parallel exchanges in pieces beside products in pieces (Transformer Engine's user buffers): a gather goes

@@ -25,7 +25,6 @@ TaskCost& TaskCost::operator+=(const TaskCost& o) {
 }
 
 TaskCost TaskCost::repeated(int times) const {
-  if (times < 1) return {};
   if (to_host_s > kNoWay) {
     TaskCost all = *this;
     for (int i = 1; i < times; ++i) all += *this;

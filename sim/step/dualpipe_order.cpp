@@ -35,26 +35,21 @@ class Order {
  private:
   int slot(int phase) const { return phase ^ o_.first; }
   int number(int slot, int k) const { return k + (slot == 0 ? o_.offset0 : o_.offset1); }
-  // A short batch leaves the later phases without work.
-  bool forward(int phase) {
+  void forward(int phase) {
     const int s = slot(phase);
-    if (forwards_[s] >= o_.each) return false;
     list_.push_back({false, s, number(s, forwards_[s]++)});
-    return true;
   }
   void backward(int phase, bool split) {
     const int s = slot(phase);
-    if (backwards_[s] >= o_.each) return;
     list_.push_back({true, s, number(s, backwards_[s]++), split ? Part::input : Part::whole});
     if (split) waiting_.push_back(list_.back());
   }
   void both(int ahead, int back, bool joined) {
-    const bool did = forward(ahead);
-    if (did && joined && backwards_[slot(back)] < o_.each) list_.back().joined = true;
+    forward(ahead);
+    list_.back().joined = joined;
     backward(back, false);
   }
   void weight() {
-    if (waiting_.empty()) return;
     Visit v = waiting_.front();
     waiting_.pop_front();
     v.part = Part::weight;

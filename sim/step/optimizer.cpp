@@ -61,7 +61,6 @@ TaskCost update_cost(const StepInputs& in, const Owned& own, double kernels_s) {
 }  // namespace
 
 TaskCost optimizer_cost(const StepInputs& in) {
-  if (in.network == nullptr) return {};
   const Plan& plan = *in.plan;
   const Software& s = *in.software;
   const ChunkPlacement placement = rule_of(plan.schedule, plan.vp).placement(plan.pp, plan.vp);

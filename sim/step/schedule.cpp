@@ -34,7 +34,6 @@ bool single_chunk(Schedule schedule, int vp) {
 }
 
 void check_schedule(const Plan& plan, const ReadContext& at) {
-  if (plan.pp < 1 || plan.dp < 1 || plan.gbs < 1) return;
   const ScheduleRule& rule = rule_of(plan.schedule, plan.vp);
   // One stage cannot hold two chunks: what runs in order there needs none of these orders.
   if (plan.pp == 1 && rule.placement(1, 1).slots > 1)

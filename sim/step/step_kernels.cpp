@@ -78,7 +78,6 @@ void StepKernel::describe(Outputs<StepKernel>& d) {
 
 std::vector<StepKernel> step_kernels(const StepInputs& in, const Slowdown& slowdown) {
   std::vector<StepKernel> kernels;
-  if (in.network == nullptr) return kernels;
   const double stages = in.plan->pp;
   const auto add = [&](const std::vector<Operation>& operations, double times, double slow) {
     for (const Operation& o : operations) {

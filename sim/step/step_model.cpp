@@ -205,7 +205,7 @@ void StepSimulation::finish(int stage, int replica, size_t index, double began_s
     if (!queues_.batches.empty()) go_on(stage, replica);
   }
   // Passing on may have started the next visit already: a turn from forward to backward on the last stage.
-  if (!w.busy && w.next == visits(stage).size() && w.done == w.next && !w.ended) end_of_visits(stage, replica);
+  if (!w.busy && w.next == visits(stage).size()) end_of_visits(stage, replica);
   start_next(stage, replica);
 }
 

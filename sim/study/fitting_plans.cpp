@@ -157,7 +157,6 @@ class NearestPlans {
 }  // namespace
 
 std::vector<std::string> nearest_fitting_plans(const Scenario& s, size_t most) {
-  if (!s.network || !s.training) return {};
   return NearestPlans(s).find(most);
 }
 

@@ -39,7 +39,7 @@ void LimitPruning::learn(const PlanAnswer& a) {
   const Result& r = a.result;
   if (limits_.facility_w && r.power.network_w) facility_.add(r.grid.facility.peak_w / facility_w(a.candidate));
   if (r.power.peak_bus_w) bus_.add(*r.power.peak_bus_w / bus_w(a.candidate));
-  if (r.step.time_s) time_.add(*r.step.time_s / a.candidate.step_s);
+  time_.add(*r.step.time_s / a.candidate.step_s);
 }
 
 void LimitPruning::Least::add(double one) {

@@ -83,7 +83,7 @@ double rest_w(const StepPower& step) {
 void add_step(const Scenario& s, const PowerRun& power, const RunModel& model, double step_s, GridResult& g) {
   const NodeType& node = s.cluster.node;
   const Power limit = effective_limit(node, std::nullopt);
-  if (power.duration_s() > 0 && !power.nodes.empty())
+  if (power.duration_s() > 0)
     g.node_ac_w = power.nodes_ac_j / power.duration_s() / static_cast<double>(power.nodes.size());
   const auto step = [&](Power held_at, bool each_alone) {
     return step_power(node, model.spans, model.quiet, held_at, power.nodes.size() > 1, each_alone, step_s);

@@ -115,7 +115,7 @@ StepResult step_of(const Scenario& s, const SimulatedRun& run) {
     const Accelerator& a = s.cluster.node.accelerator;
     const double peak = a.peak(s.training->precision).value();
     const double gpus = static_cast<double>(s.plan.nodes) * s.cluster.node.gpus;
-    if (peak > 0) r.mfu = model_flops_per_sample(*s.network, *s.training) * *r.samples_per_s / (gpus * peak);
+    r.mfu = model_flops_per_sample(*s.network, *s.training) * *r.samples_per_s / (gpus * peak);
   }
   return r;
 }

@@ -20,7 +20,7 @@ struct Work {
 };
 
 std::optional<Work> work_of(const Result& r, const SuiteCase& c) {
-  if (!r.step.time_s || r.plan.gpus <= 0) return std::nullopt;
+  if (!r.step.time_s) return std::nullopt;
   if (r.step.mfu) return Work{"network", *r.step.mfu * *r.step.time_s};
   return Work{c.scenario, static_cast<double>(r.plan.gbs) / r.plan.gpus};
 }
@@ -141,8 +141,7 @@ void add_null_model(const Suite& suite, const std::vector<Outcome>& outcomes, Su
       of_row[row.id] = {work, gpus};
       if (row.kind != RowKind::fitted) continue;
       const auto known = rates.find(work->kind);
-      if (known == rates.end() || gpus < known->second.gpus || known->second.gpus == 0)
-        rates[work->kind] = {gpus, row.measured / work->amount};
+      if (known == rates.end() || gpus < known->second.gpus) rates[work->kind] = {gpus, row.measured / work->amount};
     }
   }
   for (RowOutcome& r : out.rows) {

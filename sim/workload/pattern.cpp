@@ -140,7 +140,7 @@ KindCounts count_kinds(const std::vector<LayerKind>& kinds, int first, int count
 double mean_keys(const Architecture& n, Mixer mixer, double sequence, bool causal_half) {
   const double all = causal_half && n.causal ? sequence / 2 : sequence;
   const auto window = static_cast<double>(n.window);
-  if (mixer != Mixer::window || window <= 0 || window >= sequence) return all;
+  if (mixer != Mixer::window || window >= sequence) return all;
   if (n.window_chunks) return causal_half && n.causal ? window / 2 : window;
   // The first queries see fewer keys than a window holds.
   return causal_half && n.causal ? window - window * window / (2 * sequence) : window;

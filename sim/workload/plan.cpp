@@ -32,7 +32,7 @@ std::string nearest_divisors(long n, long wanted) {
 }
 
 void must_divide(long whole, const char* whole_name, long part, const ReadContext& at, const char* key) {
-  if (part > 0 && whole % part == 0) return;
+  if (whole % part == 0) return;
   at.at(key).fault(fmt::format("{} = {} does not divide {} ({})", key, part, whole_name, whole),
                    nearest_divisors(whole, part));
 }
@@ -58,7 +58,7 @@ void complete_plan(Plan& plan, int gpus_per_node, const ReadContext& at) {
                       fmt::format("leave dp out, or write {}", dp));
   plan.dp = dp;
   const long per_step = static_cast<long>(plan.mbs) * plan.dp;
-  if (plan.gbs % per_step != 0 || plan.gbs < per_step) {
+  if (plan.gbs % per_step != 0) {
     const long below = plan.gbs / per_step * per_step, above = below + per_step;
     at.at("gbs").fault(
         fmt::format("gbs = {} is not a multiple of mbs x dp = {} x {}", plan.gbs, plan.mbs, plan.dp),

@@ -70,6 +70,7 @@ void of_network(IdleKeys& keys, const Architecture& n, const Software& s) {
   keys.unless(n.next_token && n.next_token->depth > 1, "one further token has one set of weights",
               {"/network/next_token/shared"});
   keys.unless(n.mamba.has_value(), "the network has no Mamba layers", {"/software/scan_keys"});
+  keys.unless(n.delta.has_value(), "the network has no delta layers", {"/software/delta_rule", "/software/fused_delta"});
   keys.unless(n.mla.has_value(), "attention has no latents", {"/software/fused_latent_rotary"});
   keys.unless(n.biases, "the network has no biases", {"/software/bias_sums"});
   keys.unless(n.experts > 0, "the network has no experts",

@@ -92,8 +92,10 @@ void Architecture::describe(Description<Architecture>& d) {
   d.optional("head_dim", &Architecture::head_dim, "size of a head; 0: hidden / heads", between(0, 1e6));
   d.required("vocabulary", &Architecture::vocabulary,
              "vocabulary, padded as trained; 0: a stack of layers without embedding and head", between(0, 1e8));
-  d.optional("mlp", &Architecture::mlp, "gated (three matrices) or plain (two), of experts too");
+  d.optional("mlp", &Architecture::mlp, "gated by SiLU or GELU (three matrices) or plain (two), of experts too");
   d.optional("norm", &Architecture::norm, "normalization");
+  d.optional("output_norms", &Architecture::output_norms,
+             "what attention and feeds give is normed before it is added, beside what they take");
   d.optional("qk_norm", &Architecture::qk_norm, "norms of queries and keys: over each head or their whole width");
   d.optional("causal", &Architecture::causal, "causal attention does half the score work");
   d.optional("tied_embeddings", &Architecture::tied_embeddings, "the head shares the embedding's weights");

@@ -13,7 +13,11 @@
 
 namespace tw {
 
-enum class Mlp { swiglu, gelu, squared_relu };
+enum class Mlp { swiglu, geglu, gelu, squared_relu };
+// Whether half of the inner channels gate the others.
+inline bool gated(Mlp mlp) {
+  return mlp == Mlp::swiglu || mlp == Mlp::geglu;
+}
 
 enum class Norm { rmsnorm, layernorm };
 
@@ -122,6 +126,7 @@ struct Architecture {
   long vocabulary = 0;
   Mlp mlp = Mlp::swiglu;
   Norm norm = Norm::rmsnorm;
+  bool output_norms = false;  // what attention and feeds give is normed, too
   QkNorm qk_norm = QkNorm::none;
   bool causal = true;
   bool tied_embeddings = false;
@@ -156,7 +161,7 @@ struct Architecture {
   // Mean of the keys' and the values' width.
   long kv_width() const { return mla ? heads * (mla->nope + mla->rope + mla->value) / 2 : kv() * head_size(); }
   long output_width() const { return heads * (mla ? mla->value : head_size()); }
-  int mlp_matrices() const { return mlp == Mlp::swiglu ? 3 : 2; }
+  int mlp_matrices() const { return gated(mlp) ? 3 : 2; }
   long expert_size() const { return expert_ffn > 0 ? expert_ffn : ffn; }
   long expert_width() const { return expert_latent > 0 ? expert_latent : hidden; }
 

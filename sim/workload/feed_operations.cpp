@@ -26,10 +26,10 @@ double halves(const Work& w) {
 
 void activation_gradient(Builder& b, const Work& w, double rows, double inner) {
   // Eager SwiGLU: two products, silu's gradient (two reads, one write each), and joining the halves of one tensor.
-  const bool four_kernels = w.n.mlp == Mlp::swiglu && b.eager();
+  const bool four_kernels = gated(w.n.mlp) && b.eager();
   b.memory("MLP activation gradient", kBf16 * rows * inner * (four_kernels ? 13 : 2 * halves(w) + 1),
            four_kernels ? 4 : 1);
-  if (w.n.mlp == Mlp::gelu) b.of_instructions(kGeluBackward);
+  if (w.n.mlp == Mlp::gelu || w.n.mlp == Mlp::geglu) b.of_instructions(kGeluBackward);
 }
 
 // Dense products of `inner` channels on this rank, with their exchanges.
@@ -153,10 +153,13 @@ Routed routed_tokens(const Architecture& n, const Training& t, const Plan& p) {
 
 void activation_forward(Builder& b, const Work& w, double rows, double inner) {
   // Eager SwiGLU: silu (read, write), then the product (two reads, one write).
-  const bool two_kernels = w.n.mlp == Mlp::swiglu && b.eager();
-  const char* name = w.n.mlp == Mlp::swiglu ? "SwiGLU" : w.n.mlp == Mlp::gelu ? "GELU" : "squared ReLU";
+  const bool two_kernels = gated(w.n.mlp) && b.eager();
+  const char* name = w.n.mlp == Mlp::swiglu  ? "SwiGLU"
+                     : w.n.mlp == Mlp::geglu ? "GEGLU"
+                     : w.n.mlp == Mlp::gelu  ? "GELU"
+                                             : "squared ReLU";
   b.memory(name, kBf16 * rows * inner * (two_kernels ? 5 : halves(w) + 1), two_kernels ? 2 : 1);
-  if (w.n.mlp == Mlp::gelu) b.of_instructions(kGelu);
+  if (w.n.mlp == Mlp::gelu || w.n.mlp == Mlp::geglu) b.of_instructions(kGelu);
 }
 
 void expert_activation(Builder& b, const Work& w) {

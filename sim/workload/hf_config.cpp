@@ -33,93 +33,6 @@ std::string without_infinities(std::string text) {
   return text;
 }
 
-bool sliding(const std::string& type) {
-  return type == "sliding_attention" || type == "chunked_attention";
-}
-
-// Which layers hold experts, by the families' own rules.
-std::vector<bool> expert_layers(const HfConfig& c, long layers) {
-  std::vector<bool> experts(static_cast<size_t>(layers), false);
-  const std::set<long> dense = c.numbers("mlp_only_layers"), listed = c.numbers("moe_layers");
-  const long step =
-      c.family == "llama4" ? c.number("interleave_moe_layer_step", 1) : c.number("decoder_sparse_step", 1);
-  for (long i = 0; i < layers; ++i) {
-    bool here = false;
-    if (c.family == "mixtral" || c.family == "gpt_oss") here = true;
-    if (c.family == "qwen3_moe" || (c.family == "qwen3_next" && c.number("num_experts", 0) > 0))
-      here = dense.count(i) == 0 && step > 0 && (i + 1) % step == 0;
-    if (c.family == "deepseek_v3")
-      here = i >= c.number("first_k_dense_replace", 0) && i % std::max(1L, c.number("moe_layer_freq", 1)) == 0;
-    if (c.family == "llama4") here = listed.empty() ? step > 0 && (i + 1) % step == 0 : listed.count(i) > 0;
-    experts[static_cast<size_t>(i)] = here;
-  }
-  return experts;
-}
-
-// Layers of gated delta rules (Qwen3-Next, Qwen3.5), which the family calls linear attention: all but every fourth, or
-// as listed.
-std::vector<bool> delta_layers(const HfConfig& c, long layers) {
-  std::vector<bool> delta(static_cast<size_t>(layers), false);
-  if (c.family != "qwen3_next") return delta;
-  const auto types = c.texts("layer_types");
-  if (!types.empty() && static_cast<long>(types.size()) != layers)
-    return c.fault("layer_types", fmt::format("{} layers, not {}", types.size(), layers)), delta;
-  const long interval = std::max(1L, c.number("full_attention_interval", 4));
-  for (long i = 0; i < layers; ++i) {
-    const std::string type = types.empty() ? "" : types[static_cast<size_t>(i)];
-    if (!type.empty() && type != "linear_attention" && type != "full_attention")
-      return c.fault("layer_types", fmt::format("no layer \"{}\"", printable(type)),
-                     "linear_attention or full_attention"),
-             delta;
-    delta[static_cast<size_t>(i)] = type.empty() ? (i + 1) % interval != 0 : type == "linear_attention";
-  }
-  return delta;
-}
-
-std::vector<bool> window_layers(const HfConfig& c, long layers) {
-  std::vector<bool> windows(static_cast<size_t>(layers), false);
-  if (c.family == "qwen3_next") return windows;
-  const auto types = c.texts("layer_types");
-  if (!types.empty() && static_cast<long>(types.size()) != layers)
-    c.fault("layer_types", fmt::format("{} layers, not {}", types.size(), layers));
-  for (const std::string& type : types)
-    if (!sliding(type) && type != "full_attention")
-      return c.fault("layer_types", fmt::format("no layer \"{}\"", printable(type)),
-                     "full_attention, sliding_attention or chunked_attention"),
-             windows;
-  const long full = c.family == "llama4" ? c.number("no_rope_layer_interval", 4) : 0;
-  const bool qwen = c.family == "qwen2" || c.family == "qwen3" || c.family == "qwen3_moe";
-  if (qwen && (!c.flag("use_sliding_window") || c.number("sliding_window", 0) == 0)) return windows;
-  for (long i = 0; i < layers; ++i) {
-    bool here = false;
-    if (static_cast<long>(types.size()) == layers)
-      here = sliding(types[static_cast<size_t>(i)]);
-    else if (c.family == "llama4")
-      here = full > 0 && (i + 1) % full != 0;
-    else if (c.family == "mistral" || c.family == "mixtral")
-      here = c.number("sliding_window", 0) > 0;
-    else if (c.family == "gpt_oss")
-      here = i % 2 == 0;
-    else if (qwen)
-      here = i >= c.number("max_window_layers", 28);
-    windows[static_cast<size_t>(i)] = here;
-  }
-  return windows;
-}
-
-// Letters of a hybrid's layers: as they stand, or from their names.
-std::string layer_letters(const HfConfig& c, const char* letters, const char* names) {
-  static const std::map<std::string, char> known = {{"mamba", 'M'}, {"attention", '*'}, {"moe", 'E'}, {"mlp", '-'}};
-  std::string out = c.text(letters);
-  if (!out.empty()) return out;
-  for (const std::string& name : c.texts(names)) {
-    const auto at = known.find(name);
-    if (at == known.end()) c.fault(names, fmt::format("no layer \"{}\"", name), "mamba, attention, moe or mlp");
-    out += at == known.end() ? '-' : at->second;
-  }
-  return out;
-}
-
 void write_attention(HfWriter& w, const HfConfig& c, long heads) {
   w.number("heads", heads);
   if (c.family == "deepseek_v3") {
@@ -131,13 +44,15 @@ void write_attention(HfWriter& w, const HfConfig& c, long heads) {
   }
   w.number("kv_heads", c.number("num_key_value_heads", heads));
   if (const long size = c.number(c.first({"head_dim", "attention_head_dim"}), 0); size > 0) w.number("head_dim", size);
-  if (c.family == "qwen3" || c.family == "qwen3_moe" || c.family == "qwen3_next") w.text("qk_norm", "head");
+  const bool normed = c.flag("use_qk_norm", c.family == "minimax_m2");
+  if (c.is({"qwen3", "qwen3_moe", "qwen3_next", "gemma3"}) || (c.family == "glm4_moe" && normed))
+    w.text("qk_norm", "head");
   if (c.family == "qwen3_next" && c.flag("attn_output_gate", true)) w.truth("attention_gate");
-  if (c.family == "olmo2" || c.family == "olmo3") w.text("qk_norm", "width");
+  if (c.is({"olmo2", "olmo3"}) || (c.family == "minimax_m2" && normed)) w.text("qk_norm", "width");
   if (c.family == "gpt_oss")
     w.truth("biases"), w.truth("clamped"), w.truth("sinks"), w.truth("rotary_scaled");
-  else if (c.family == "qwen2")
-    w.text("attention_biases", "qkv");  // without a key that says so
+  else if (c.is({"qwen2", "qwen2_moe"}) || (c.family == "glm4_moe" && c.flag("attention_bias")))
+    w.text("attention_biases", "qkv");  // Qwen2's without a key that says so
   else if (c.flag("attention_bias"))
     w.text("attention_biases", "all");
   for (const char* key : {"mlp_bias", "use_bias"})
@@ -147,19 +62,19 @@ void write_attention(HfWriter& w, const HfConfig& c, long heads) {
 
 void write_experts(HfWriter& w, const HfConfig& c, long dense_ffn) {
   w.number("experts",
-           c.number(c.family == "qwen3_moe" || c.family == "qwen3_next" ? c.first({"num_experts", "num_local_experts"})
-                    : c.family == "deepseek_v3" || c.family == "nemotron_h" ? "n_routed_experts"
-                                                                            : "num_local_experts"));
+           c.number(c.is({"qwen2_moe", "qwen3_moe", "qwen3_next"})    ? c.first({"num_experts", "num_local_experts"})
+                    : c.is({"deepseek_v3", "nemotron_h", "glm4_moe"}) ? "n_routed_experts"
+                                                                      : "num_local_experts"));
   w.number("experts_per_token", c.number(c.first({"num_experts_per_tok", "experts_per_token"})));
   long each = c.number(c.first({"moe_intermediate_size", "intermediate_size"}));
   if (each != dense_ffn) w.number("expert_ffn", each);
   long shared = 0;
   if (c.family == "llama4") shared = each;
-  if (c.family == "deepseek_v3") shared = each * c.number("n_shared_experts", 0);
+  if (c.is({"deepseek_v3", "glm4_moe"})) shared = each * c.number("n_shared_experts", 0);
   if (c.family == "nemotron_h") shared = c.number("moe_shared_expert_intermediate_size", 0);
-  if (c.family == "qwen3_next") shared = c.number("shared_expert_intermediate_size", 0);
+  if (c.is({"qwen2_moe", "qwen3_next"})) shared = c.number("shared_expert_intermediate_size", 0);
   if (shared > 0) w.number("shared_ffn", shared);
-  if (shared > 0 && c.family == "qwen3_next") w.truth("shared_gate");
+  if (shared > 0 && c.is({"qwen2_moe", "qwen3_next"})) w.truth("shared_gate");
   if (c.number("moe_latent_size", 0) > 0) w.number("expert_latent", c.number("moe_latent_size"));
 }
 
@@ -167,7 +82,7 @@ void write_experts(HfWriter& w, const HfConfig& c, long dense_ffn) {
 void write_network(HfWriter& w, const HfConfig& c, const HfConfig& whole, const std::string& name,
                    const HfConfig* vision, std::string tower, std::vector<std::string>* said) {
   const bool hybrid = c.family == "nemotron_h";
-  const std::string letters = hybrid ? layer_letters(c, "hybrid_override_pattern", "layers_block_type") : "";
+  const std::string letters = hybrid ? hf_layer_letters(c, "hybrid_override_pattern", "layers_block_type") : "";
   const long layers = c.number("num_hidden_layers", hybrid ? static_cast<long>(letters.size()) : -1);
   const long heads = c.number("num_attention_heads");
   if (hybrid && letters.empty())
@@ -180,7 +95,8 @@ void write_network(HfWriter& w, const HfConfig& c, const HfConfig& whole, const 
   if (hybrid) {
     w.text("pattern", letters);
   } else if (layers > 0 && layers <= 100000) {
-    const auto routed = expert_layers(c, layers), sees = window_layers(c, layers), delta = delta_layers(c, layers);
+    const auto routed = hf_expert_layers(c, layers), sees = hf_window_layers(c, layers),
+               delta = hf_delta_layers(c, layers);
     std::vector<std::string> kinds;
     for (size_t i = 0; i < routed.size(); ++i) {
       kinds.push_back(std::string(delta[i]  ? "delta"
@@ -199,14 +115,19 @@ void write_network(HfWriter& w, const HfConfig& c, const HfConfig& whole, const 
   w.number("hidden", c.number("hidden_size"));
   w.number("ffn", ffn);
   write_attention(w, c, heads);
-  w.number("vocabulary", c.number("vocab_size"));
+  const bool gemma = c.is({"gemma2", "gemma3"});
+  w.number("vocabulary", c.number("vocab_size", c.family == "gemma3" ? 262208 : -1));
+  if (gemma) w.truth("output_norms");
   const char* act = c.first({"hidden_act", "mlp_hidden_act", "hidden_activation"});
   const std::string activation = c.text(act);
   if (activation == "relu2")
     w.text("mlp", "squared_relu");
+  else if (gemma && (activation.empty() || activation == "gelu_pytorch_tanh"))
+    w.text("mlp", "geglu");
   else if (!activation.empty() && activation != "silu" && activation != "swish")
-    c.fault(act, fmt::format("no activation \"{}\"", printable(activation)), "silu or relu2");
-  if (c.flag("tie_word_embeddings") || whole.flag("tie_word_embeddings")) w.truth("tied_embeddings");
+    c.fault(act, fmt::format("no activation \"{}\"", printable(activation)),
+            gemma ? "gelu_pytorch_tanh" : "silu or relu2");
+  if (c.flag("tie_word_embeddings", gemma) || whole.flag("tie_word_embeddings")) w.truth("tied_embeddings");
   if (windows) {
     w.number("window", c.number(c.family == "llama4" ? "attention_chunk_size" : "sliding_window"));
     if (c.family == "llama4") w.truth("window_chunks");
@@ -224,9 +145,10 @@ void write_network(HfWriter& w, const HfConfig& c, const HfConfig& whole, const 
         c.number("linear_num_key_heads"), c.number("linear_num_value_heads"), c.number("linear_key_head_dim"),
         c.number("linear_value_head_dim"), c.number("linear_conv_kernel_dim", 4)));
   if (experts) write_experts(w, c, ffn);
-  if (vision != nullptr && !write_hf_tower(w, *vision, c.number("hidden_size"))) tower = vision->named;
-  const long further = c.number(c.first({"num_nextn_predict_layers", "mtp_num_hidden_layers"}), 0);
-  const std::string ahead = layer_letters(c, "mtp_hybrid_override_pattern", "mtp_layers_block_type");
+  // Gemma pools what its tower gives, which no projector of a network does.
+  if (vision != nullptr && (gemma || !write_hf_tower(w, *vision, c.number("hidden_size")))) tower = vision->named;
+  const long further = c.number(c.first({"num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules"}), 0);
+  const std::string ahead = hf_layer_letters(c, "mtp_hybrid_override_pattern", "mtp_layers_block_type");
   if (further > 0)
     w.line(fmt::format("\"next_token\": {{\"depth\": {}{}}}", further,
                        ahead.empty() ? "" : ", \"pattern\": " + hf_quoted(ahead)));
@@ -251,11 +173,10 @@ void check_written(const std::string& network, const std::string& name, Faults& 
 }  // namespace
 
 std::string hf_families() {
-  return "llama, mistral, mixtral, qwen2, qwen3, qwen3_moe, qwen3_next, qwen3_5, qwen3_5_moe, deepseek_v2, "
-         "deepseek_v3, "
-         "kimi_k2, gpt_oss, nemotron_h, llama4, olmo2, olmo3; models that see: llama4, qwen2_5_vl, qwen3_vl, "
-         "qwen3_vl_moe, "
-         "qwen3_5, qwen3_5_moe, llava";
+  return "llama, mistral, mixtral, phi3, granite, smollm3, gemma2, gemma3, qwen2, qwen2_moe, qwen3, qwen3_moe, "
+         "qwen3_next, qwen3_5, qwen3_5_moe, deepseek_v2, deepseek_v3, kimi_k2, glm4_moe, minimax_m2, gpt_oss, "
+         "nemotron_h, llama4, olmo2, olmo3; models that see: llama4, qwen2_5_vl, qwen3_vl, qwen3_vl_moe, qwen3_5, "
+         "qwen3_5_moe, gemma3 (its text), llava";
 }
 
 std::string network_of_hf_config(const std::string& text, const std::string& name, Faults& faults,
@@ -278,6 +199,10 @@ std::string network_of_hf_config(const std::string& text, const std::string& nam
                                                                {"qwen2_5_vl_text", "qwen2"},
                                                                {"qwen3_vl_text", "qwen3"},
                                                                {"qwen3_vl_moe_text", "qwen3_moe"},
+                                                               {"gemma3_text", "gemma3"},
+                                                               {"phi3", "llama"},
+                                                               {"granite", "llama"},
+                                                               {"smollm3", "llama"},
                                                                {"qwen3_5", "qwen3_next"},
                                                                {"qwen3_5_text", "qwen3_next"},
                                                                {"qwen3_5_moe", "qwen3_next"},
@@ -287,9 +212,9 @@ std::string network_of_hf_config(const std::string& text, const std::string& nam
                                                                {"llava_mistral", "mistral"},
                                                                {"llava_qwen", "qwen2"}};
   if (const auto at = same_keys.find(c.named); at != same_keys.end()) c.family = at->second;
-  static const std::set<std::string> known = {"llama",     "mistral",     "mixtral",   "qwen2",      "qwen3",
-                                              "qwen3_moe", "deepseek_v3", "gpt_oss",   "nemotron_h", "llama4",
-                                              "olmo2",     "olmo3",       "qwen3_next"};
+  static const std::set<std::string> known = {
+      "llama",  "mistral", "mixtral", "qwen2",      "qwen3",     "qwen3_moe", "deepseek_v3", "gpt_oss", "nemotron_h",
+      "llama4", "olmo2",   "olmo3",   "qwen3_next", "qwen2_moe", "glm4_moe",  "minimax_m2",  "gemma2",  "gemma3"};
   if (known.count(c.family) == 0) {
     c.fault("model_type", fmt::format("unknown family \"{}\"", printable(c.named)), hf_families());
     return "";

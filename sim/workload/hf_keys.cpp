@@ -106,6 +106,10 @@ std::set<long> HfConfig::numbers(const char* key) const {
   return list;
 }
 
+bool HfConfig::is(std::initializer_list<const char*> families) const {
+  return std::find(families.begin(), families.end(), family) != families.end();
+}
+
 const char* HfConfig::first(std::initializer_list<const char*> keys) const {
   for (const char* key : keys)
     if (has(key)) return key;

@@ -25,6 +25,7 @@ class HfConfig {
   std::string text(const char* key) const;
   std::vector<std::string> texts(const char* key) const;
   std::set<long> numbers(const char* key) const;
+  bool is(std::initializer_list<const char*> families) const;  // of one of these
   // The first of the keys that is there, as families name the same differently; of none the first.
   const char* first(std::initializer_list<const char*> keys) const;
   void fault(const std::string& key, const std::string& what, const std::string& allowed = "") const;
@@ -54,6 +55,13 @@ class HfWriter {
 
 // A text as JSON has it.
 std::string hf_quoted(const std::string& text);
+
+// Which of its layers hold experts, windows or gated delta rules (which Qwen3-Next calls linear attention: all but
+// every fourth, or as listed); letters of a hybrid's layers: as they stand, or from their names.
+std::vector<bool> hf_expert_layers(const HfConfig& c, long layers);
+std::vector<bool> hf_window_layers(const HfConfig& c, long layers);
+std::vector<bool> hf_delta_layers(const HfConfig& c, long layers);
+std::string hf_layer_letters(const HfConfig& c, const char* letters, const char* names);
 
 // "3*attention+mlp 58*attention+experts" of layers in order; a short period is written as a group.
 std::string hf_pattern(const std::vector<std::string>& layers);

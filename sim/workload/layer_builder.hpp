@@ -35,7 +35,7 @@ struct Work {
   Sizes s;
   bool trained() const { return !t.lora; }
   int targets() const { return t.lora ? t.lora->targets : 0; }
-  double mlp_up() const { return n.mlp == Mlp::swiglu ? 2 : 1; }
+  double mlp_up() const { return gated(n.mlp) ? 2 : 1; }
 };
 
 // Whether attention runs in FP8: the release can, and no context is cut, or it can that, too.

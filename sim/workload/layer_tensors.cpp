@@ -81,6 +81,7 @@ struct Writer {
   int gather(int x, double width) { return s.tp > 1 && w.p.sequence_parallel ? op({x}, kBf16 * s.tokens * width) : x; }
   int scatter(int y) { return s.tp > 1 && w.p.sequence_parallel ? op({y}, kBf16 * s.shard * s.hidden) : y; }
   int dropped(int y) {
+    if (w.n.output_norms) y = norm(y, s.shard * s.hidden);
     if (w.n.dropout <= 0) return y;
     const int mask = tape.tensor(s.shard * s.hidden), out = tape.tensor(tape.bytes(y));
     tape.add({{y}, {out, mask}, {mask}});
@@ -237,10 +238,10 @@ struct Writer {
 
   // The way up, the activation, the way down; of each of `groups` experts.
   int inner(int x, int from, double rows, double width, double inner, double groups) {
-    const bool parts = eager && w.n.mlp == Mlp::swiglu;
+    const bool parts = eager && gated(w.n.mlp);
     Product up{rows, width, w.mlp_up() * inner, 3, from, groups, parts, parts};
     int gate = kNone, value = kNone;
-    if (w.t.recompute == Recompute::alternate && w.n.mlp == Mlp::swiglu) {
+    if (w.t.recompute == Recompute::alternate && gated(w.n.mlp)) {
       up.joins = up.halves = false, up.out = inner;
       gate = product(x, up), value = product(x, up);
     } else {

@@ -43,6 +43,16 @@ GraphPart mixer_part(const Work& w) {
   return w.kind.mixer == Mixer::mamba ? GraphPart::mamba : GraphPart::attention;
 }
 
+// Norms of what a mixer or a feed gives, where there are any.
+void output_norm(Builder& b, const Work& w, bool backward) {
+  if (!w.n.output_norms) return;
+  const double bytes = kBf16 * w.s.shard * w.s.hidden;
+  if (backward)
+    b.norm("norm of an output gradient", 3 * bytes, 2);
+  else
+    b.norm("norm of an output", 2 * bytes);
+}
+
 void forward(Builder& b, const Work& w) {
   b.part(mixer_part(w));
   if (w.kind.mixer == Mixer::mamba)
@@ -51,15 +61,19 @@ void forward(Builder& b, const Work& w) {
     delta_forward(b, w);
   else if (w.kind.mixer != Mixer::none)
     attention_forward(b, w);
+  if (w.kind.mixer != Mixer::none) output_norm(b, w, false);
   b.part(GraphPart::feed);
   if (w.kind.feed == Feed::experts) experts_forward(b, w);
   if (w.kind.feed == Feed::mlp) mlp_forward(b, w, w.s.ffn, "norm 2");
+  if (w.kind.feed != Feed::none) output_norm(b, w, false);
 }
 
 void backward(Builder& b, const Work& w) {
+  if (w.kind.feed != Feed::none) output_norm(b, w, true);
   if (w.kind.feed == Feed::experts) experts_backward(b, w);
   if (w.kind.feed == Feed::mlp) mlp_backward(b, w, w.s.ffn);
   b.part(mixer_part(w));
+  if (w.kind.mixer != Mixer::none) output_norm(b, w, true);
   if (w.kind.mixer == Mixer::mamba)
     mamba_backward(b, w);
   else if (w.kind.mixer == Mixer::delta)

@@ -84,7 +84,8 @@ Parts layer_parts(const Architecture& n, const LayerKind& kind, const Plan& p) {
   else if (kind.mixer != Mixer::none)
     add_attention(parts, n, p);
   add_feed(parts, n, kind.feed, p);
-  const int norms = (kind.mixer != Mixer::none ? 1 : 0) + (kind.feed != Feed::none ? 1 : 0);
+  const int norms =
+      ((kind.mixer != Mixer::none ? 1 : 0) + (kind.feed != Feed::none ? 1 : 0)) * (n.output_norms ? 2 : 1);
   parts.push_back({ParameterKind::dense, norms * norm_size(n), 1});
   return parts;
 }

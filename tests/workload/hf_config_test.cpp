@@ -58,6 +58,18 @@ const char* const kQwen35 = R"({"model_type": "qwen3_5_moe", "text_config": {"mo
   "num_experts": 256, "num_experts_per_tok": 8, "num_hidden_layers": 40, "num_key_value_heads": 2,
   "shared_expert_intermediate_size": 512, "vocab_size": 248320}})";
 
+const char* const kGlm = R"({"model_type": "glm4_moe", "attention_bias": true, "first_k_dense_replace": 3,
+  "head_dim": 128, "hidden_act": "silu", "hidden_size": 5120, "intermediate_size": 12288, "moe_intermediate_size": 1536,
+  "n_routed_experts": 160, "n_shared_experts": 1, "num_attention_heads": 96, "num_experts_per_tok": 8,
+  "num_hidden_layers": 92, "num_key_value_heads": 8, "num_nextn_predict_layers": 1, "use_qk_norm": true,
+  "vocab_size": 151552})";
+const char* const kMiniMax = R"({"model_type": "minimax_m2", "head_dim": 128, "hidden_act": "silu", "hidden_size": 3072,
+  "intermediate_size": 1536, "num_attention_heads": 48, "num_experts_per_tok": 8, "num_hidden_layers": 62,
+  "num_key_value_heads": 8, "num_local_experts": 256, "use_qk_norm": true, "vocab_size": 200064})";
+const char* const kGemma = R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text", "head_dim": 128,
+  "hidden_size": 5376, "intermediate_size": 21504, "num_attention_heads": 32, "num_hidden_layers": 62,
+  "num_key_value_heads": 16, "sliding_window": 1024}, "vision_config": {"model_type": "siglip_vision_model"}})";
+
 Architecture read_network(const std::string& text) {
   Faults faults;
   const Document document = Document::from_text(text, "network", description<Architecture>().info(), {}, faults);
@@ -104,10 +116,12 @@ void gives(const std::string& config, const std::string& shipped) {
 }  // namespace
 
 TEST_CASE("published configurations give the networks that are shipped") {
-  const std::pair<const char*, const char*> rows[] = {
-      {kLlama, "llama3.1-8b"},    {kMixtral, "mixtral-8x7b"},    {kQwen, "qwen3-30b-a3b"},
-      {kDeepSeek, "deepseek-v3"}, {kOss, "gpt-oss-20b"},         {kNemotron, "nemotron-3-nano"},
-      {kScout, "llama4-scout"},   {kNext, "qwen3-next-80b-a3b"}, {kQwen35, "qwen3.5-35b-a3b"}};
+  const std::pair<const char*, const char*> rows[] = {{kLlama, "llama3.1-8b"},       {kMixtral, "mixtral-8x7b"},
+                                                      {kQwen, "qwen3-30b-a3b"},      {kDeepSeek, "deepseek-v3"},
+                                                      {kOss, "gpt-oss-20b"},         {kNemotron, "nemotron-3-nano"},
+                                                      {kScout, "llama4-scout"},      {kGlm, "glm-4.5"},
+                                                      {kMiniMax, "minimax-m2"},      {kGemma, "gemma-3-27b"},
+                                                      {kNext, "qwen3-next-80b-a3b"}, {kQwen35, "qwen3.5-35b-a3b"}};
   for (const auto& [config, shipped] : rows) gives(config, shipped);
 }
 

@@ -69,7 +69,7 @@ class Draw {
     const std::string feed = n.experts > 0 ? "experts" : "mlp";
     n.pattern = std::to_string(n.layers / 2) + "*(attention+" + feed + " delta+" + feed + ")";
     n.delta = DeltaNet{32, one_of({32, 64}), 128, 128};
-    n.attention_gate = coin();
+    n.attention_gate = coin(), n.output_norms = coin();
     if (n.experts > 0 && coin()) n.shared_ffn = 4096, n.shared_gate = coin();
   }
   Tower tower(Training& t) {

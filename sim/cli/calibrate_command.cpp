@@ -54,7 +54,6 @@ std::string profile_text(const Accelerator& a, const std::string& datasheet_text
     if (sheet.contains(key)) line(key, sheet[key].dump());
   text("copy_bandwidth", terabytes(a.copy_bandwidth, 4));
   text("norm_bandwidth", terabytes(a.norm_bandwidth, 3));
-  text("launch_floor", micros(a.launch_floor, 3));
   text("graph_floor", micros(a.graph_floor, 3));
   // Watts that the datasheet leaves to another board's stay left to it.
   for (const char* key : {"power", "transfer_from"})
@@ -82,8 +81,8 @@ std::string profile_text(const Accelerator& a, const std::string& datasheet_text
 std::string report(const Accelerator& a, const std::vector<PowerRow>& power) {
   std::string out =
       fmt::format("{}: {} matrix products, {} attention shapes\n", a.name, a.gemm.size(), a.attention.size());
-  out += fmt::format("  copy {}, norm {}, launch {}, in a graph {}\n", terabytes(a.copy_bandwidth, 4),
-                     terabytes(a.norm_bandwidth, 3), micros(a.launch_floor, 3), micros(a.graph_floor, 3));
+  out += fmt::format("  copy {}, norm {}, shortest kernel {}\n", terabytes(a.copy_bandwidth, 4),
+                     terabytes(a.norm_bandwidth, 3), micros(a.graph_floor, 3));
   out += "Error of a shape predicted from the others, each left out in turn:\n";
   out += fmt::format("  {:<20} {:>6} {:>8} {:>6} {:>7}\n", "", "shapes", "median %", "p90 %", "worst %");
   for (const LeaveOneOut& e : leave_one_out(a))

@@ -109,7 +109,6 @@ void Accelerator::describe(Description<Accelerator>& d) {
       "the clock; absent: they follow the memory alone",
       at_least(1));
   d.optional("clock", &Accelerator::clock, "highest clock of the multiprocessors", above(0));
-  d.optional("launch_floor", &Accelerator::launch_floor, "shortest kernel, launched back to back");
   d.optional("graph_floor", &Accelerator::graph_floor, "shortest kernel inside a CUDA graph");
   d.optional("gemm", &Accelerator::gemm, "measured matrix products");
   d.optional("attention", &Accelerator::attention, "measured attention kernels");

@@ -87,8 +87,7 @@ struct Accelerator {
   Bandwidth norm_bandwidth;    // of fused norms
   double multiprocessors = 0;  // 0: unknown, kernels follow the memory alone
   Frequency clock;             // highest of the multiprocessors
-  Time launch_floor;           // shortest kernel, launched back to back
-  Time graph_floor;            // the same replayed in a CUDA graph
+  Time graph_floor;            // shortest kernel, replayed in a CUDA graph
   std::vector<GemmPoint> gemm;
   std::vector<AttentionPoint> attention;
   GroupedProducts grouped;

@@ -89,7 +89,7 @@ void read_attention(const CsvTable& t, const std::string& gpu, std::map<Shape, A
 
 struct MemoryFigures {
   std::optional<double> copy, norm;  // bytes/s
-  std::optional<double> launch_s, graph_s;
+  std::optional<double> graph_s;
 };
 
 MemoryFigures read_memory(const CsvTable& t, const std::string& gpu) {
@@ -106,7 +106,6 @@ MemoryFigures read_memory(const CsvTable& t, const std::string& gpu) {
       f.copy = *bytes / *time_s;
     }
     if ((op == "rmsnorm_8192x8192" || op == "rms_norm_fwd_8192x8192") && bytes) norm.add(*time_s / *bytes);
-    if (op == "tiny_kernel") f.launch_s = *time_s;
     if (op == "tiny_kernel_graph_each") f.graph_s = *time_s;
   }
   if (const auto per_byte = norm.value()) f.norm = 1 / per_byte->value();
@@ -159,7 +158,6 @@ Accelerator calibrated(const std::vector<std::string>& lab_dirs, const std::stri
       const MemoryFigures f = read_memory(*t, gpu);
       if (!memory.copy) memory.copy = f.copy;
       if (!memory.norm) memory.norm = f.norm;
-      if (!memory.launch_s) memory.launch_s = f.launch_s;
       if (!memory.graph_s) memory.graph_s = f.graph_s;
     }
   }
@@ -182,7 +180,6 @@ Accelerator calibrated(const std::vector<std::string>& lab_dirs, const std::stri
         {std::get<0>(shape), std::get<1>(shape), std::get<2>(shape), *means.forward.value(), *means.backward.value()});
   if (memory.copy) a.copy_bandwidth = bytes_per_second(rounded(*memory.copy, 4));
   if (memory.norm) a.norm_bandwidth = bytes_per_second(rounded(*memory.norm, 3));
-  if (memory.launch_s) a.launch_floor = seconds(rounded(*memory.launch_s, 3));
   if (memory.graph_s) a.graph_floor = seconds(rounded(*memory.graph_s, 3));
   a.transferred_from.clear();
   return a;
@@ -192,7 +189,6 @@ Accelerator transferred(const Accelerator& measured, Accelerator a) {
   const double bandwidth = a.memory_bandwidth.value() / measured.memory_bandwidth.value();
   a.copy_bandwidth = bytes_per_second(rounded(measured.copy_bandwidth.value() * bandwidth, 4));
   a.norm_bandwidth = bytes_per_second(rounded(measured.norm_bandwidth.value() * bandwidth, 3));
-  a.launch_floor = measured.launch_floor;
   a.graph_floor = measured.graph_floor;
   a.gemm.clear();
   for (const GemmPoint& g : measured.gemm) {

@@ -17,9 +17,8 @@ std::vector<std::string> lab_gpus(const std::vector<std::string>& lab_dirs);
 // on
 //   (shorter ones are bound by their launch); a shape measured several times takes the geometric mean.
 // - attention.csv: causal rows; a batch counts as that many times the heads; geometric mean.
-// - memory_ops.csv: bandwidth of the largest copy and of a norm, floors of a launch and of a kernel in a graph, each
-// from
-//   the first folder that has the row.
+// - memory_ops.csv: bandwidth of the largest copy and of a norm, floor of a kernel in a graph, each from the first
+//   folder that has the row.
 // Folders may lack files, files may lack cells. InputError when no folder has a matrix product of that GPU.
 Accelerator calibrated(const std::vector<std::string>& lab_dirs, const std::string& gpu, Accelerator datasheet);
 

@@ -32,7 +32,6 @@ void complete_transfer(Accelerator& a, Power rated_limit) {
   Accelerator full = transferred(measured, a);
   if (a.copy_bandwidth.value() > 0) full.copy_bandwidth = a.copy_bandwidth;
   if (a.norm_bandwidth.value() > 0) full.norm_bandwidth = a.norm_bandwidth;
-  if (a.launch_floor.value() > 0) full.launch_floor = a.launch_floor;
   if (a.graph_floor.value() > 0) full.graph_floor = a.graph_floor;
   a = full;
 }

@@ -21,7 +21,6 @@ void follow_what_if(Accelerator& a, const Document& document, const std::string&
   Accelerator scaled = transferred(measured, a);
   if (overridden("copy_bandwidth")) scaled.copy_bandwidth = a.copy_bandwidth;
   if (overridden("norm_bandwidth")) scaled.norm_bandwidth = a.norm_bandwidth;
-  if (overridden("launch_floor")) scaled.launch_floor = a.launch_floor;
   if (overridden("graph_floor")) scaled.graph_floor = a.graph_floor;
   scaled.transferred_from = measured.name + " as it is (another peak or memory bandwidth is asked for)";
   a = scaled;

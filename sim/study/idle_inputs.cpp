@@ -141,6 +141,13 @@ void of_cluster(IdleKeys& keys, const Scenario& s) {
                "/software/evaluation_per_batch", "/software/first_evaluation_extra",
                "/software/wait_before_first_evaluation", "/software/graphs_evaluation"});
   keys.unless(s.run.reliability.has_value(), "nothing fails (reliability)", {"/run/spare_nodes"});
+  keys.unless(false, "telemetry alone shows it",
+              {"/cluster/power_delivery/bus_voltage", "/cluster/power_delivery/rectifier/input_voltage",
+               "/cluster/power_delivery/rectifier/ambient", "/cluster/power_delivery/rectifier/rise"});
+  keys.unless(false, "a laboratory's rows alone ask for it",
+              {"/cluster/node/accelerator/power/zero_data", "/cluster/node/accelerator/power/limiter/clock",
+               "/cluster/node/accelerator/power/limiter/products_clock"});
+  keys.unless(s.plan.tp > 1, "tp is 1", {"/workload/split_exchanges"});
   keys.unless(!s.site.carbon_series.empty() || !s.site.price_series.empty(), "the site names no series",
               {"/site/series_gaps"});
 }

@@ -75,6 +75,9 @@ TEST_CASE("a dense network: what its plan, precision and run leave idle is told"
                                           "/software/graphs_evaluation=true",
                                           "/run/evaluation_samples=50",
                                           "/run/spare_nodes=1",
+                                          "/cluster/power_delivery/bus_voltage=48 V",
+                                          "/cluster/power_delivery/rectifier/rise=10 degC",
+                                          "/cluster/node/accelerator/power/limiter/clock=1.5 GHz",
                                           "/site/series_gaps=hold",
                                           "/cluster/node/host_memory/bandwidth=100 GB/s",
                                           "/cluster/storage/read_bandwidth=1 GB/s",
@@ -97,6 +100,12 @@ TEST_CASE("adapters in FP8: what only trained weights or whole contexts want is 
        "/software/transposes_frozen=false", "/software/frozen_fp8_bytes_per_parameter=1", "/software/stores_fp8=false",
        "/software/cast_transpose=1", "/software/gradient_accumulation_fusion=true", "/software/evaluation_fixed=5 s",
        "/cluster/node/accelerator/peak_fp32=600 TFLOP/s"});
+}
+
+TEST_CASE("profiled work: what its one accelerator a sample and its own times leave idle is told") {
+  reacts_or_is_told("scenarios/mlperf-resnet.json", {},
+                    {"/workload/split_exchanges=4", "/cluster/storage/write_bandwidth=1 GB/s",
+                     "/cluster/node/host_memory/update_efficiency=0.2", "/run/evaluation_samples=100"});
 }
 
 TEST_CASE("what files of models hold, and what is set to what it is without, is not told") {

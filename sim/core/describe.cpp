@@ -23,7 +23,7 @@ std::string TypeInfo::name() const {
     case Kind::number:
       return "number";
     case Kind::text:
-      return "text";
+      return choices.empty() ? "text" : one_of(choices) + ", or a name that data give";
     case Kind::quantity:
       return fmt::format("{} such as \"{}\"", dimension->name, dimension->example);
     case Kind::choice:
@@ -279,8 +279,11 @@ json schema_of(const TypeInfo& type, const Range& range, json& definitions) {
       if (std::isfinite(range.high)) s["maximum"] = range.high;
       return s;
     }
-    case Kind::text:
-      return {{"type", "string"}};
+    case Kind::text: {
+      json s = {{"type", "string"}};
+      if (!type.choices.empty()) s["examples"] = type.choices;
+      return s;
+    }
     case Kind::quantity:
       return {{"type", "string"},
               {"pattern", "^ *-?[0-9.]+([eE][-+]?[0-9]+)? *[A-Za-z]+( */ *[A-Za-z]+)? *$"},

@@ -56,7 +56,7 @@ struct TypeInfo {
   enum class Kind { boolean, integer, number, text, quantity, choice, object, array, map, any };
   Kind kind = Kind::any;
   const DimensionInfo* dimension = nullptr;  // quantity
-  std::vector<std::string> choices;          // choice
+  std::vector<std::string> choices;          // choice; text: those that need no data
   const ObjectInfo* object = nullptr;        // object; also readable from a file
   std::shared_ptr<TypeInfo> element;         // array, map
   std::string name() const;                  // "power such as \"1610 W\"", for people

@@ -194,13 +194,6 @@ void GemmPoint::describe(Description<GemmPoint>& d) {
   d.optional("times", &GemmPoint::times, "times in other precisions");
 }
 
-std::optional<Time> GemmPoint::time(const Precision& p) const {
-  if (p == Precision::bf16) return bf16;
-  if (p == Precision::fp8) return fp8;
-  const auto found = times.find(p.name());
-  return found == times.end() ? std::nullopt : std::optional<Time>(found->second);
-}
-
 FlopRate Accelerator::peak(const Precision& p) const {
   if (p == Precision::bf16) return peak_bf16;
   if (p == Precision::fp8) return peak_fp8;

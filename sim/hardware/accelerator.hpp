@@ -19,7 +19,6 @@ struct GemmPoint {
   long m = 0, n = 0, k = 0;
   std::optional<Time> bf16, fp8;
   std::map<std::string, Time> times;  // of other precisions
-  std::optional<Time> time(const Precision& p) const;
   static void describe(Description<GemmPoint>& d);
 };
 

@@ -47,9 +47,16 @@ const std::vector<Sample>& gemm_samples(const Accelerator& a, const Precision& p
   static thread_local std::map<Precision, Known> known_of;
   Known& known = known_of[p];
   const double peak_rate = peak(a, p);
+  const auto key = p == Precision::bf16 ? &GemmPoint::bf16 : p == Precision::fp8 ? &GemmPoint::fp8 : nullptr;
+  const std::string name = p.name();
+  const auto time_of = [&](const GemmPoint& g) {
+    if (key != nullptr) return g.*key;
+    const auto found = g.times.find(name);
+    return found == g.times.end() ? std::nullopt : std::optional(found->second);
+  };
   size_t count = 0;
   for (const GemmPoint& g : a.gemm) {
-    const auto time = g.time(p);
+    const auto time = time_of(g);
     if (!time) continue;
     const auto m = static_cast<double>(g.m), n = static_cast<double>(g.n), k = static_cast<double>(g.k);
     const std::array<double, 4> point{m, n, k, 2 * m * n * k / time->value() / peak_rate};

@@ -24,7 +24,7 @@ const Precision* field_precision(std::string_view name) {
 }
 
 TypeInfo Codec<Precision>::type() {
-  return Codec<std::string>::type();
+  return {TypeInfo::Kind::text, nullptr, field_precisions(), nullptr, nullptr};
 }
 
 void Codec<Precision>::read(Precision& out, const nlohmann::json& j, const ReadContext& c) {

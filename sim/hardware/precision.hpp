@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <compare>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,7 +27,7 @@ struct Precision {
 
   std::string name() const { return letters.data(); }
   bool operator==(const Precision& other) const { return letters == other.letters; }
-  auto operator<=>(const Precision& other) const { return letters <=> other.letters; }
+  bool operator<(const Precision& other) const { return letters < other.letters; }
 };
 
 // Letters of a name; the rest of one that is too long is cut off.

@@ -104,7 +104,7 @@ namespace {
 
 // The choices of a type, or of the elements of a list.
 const std::vector<std::string>* choices_of(const TypeInfo& type) {
-  if (type.kind == TypeInfo::Kind::choice) return &type.choices;
+  if (!type.choices.empty()) return &type.choices;
   if (type.kind == TypeInfo::Kind::array && type.element) return choices_of(*type.element);
   return nullptr;
 }

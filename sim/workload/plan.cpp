@@ -269,8 +269,7 @@ std::vector<std::pair<std::string, OffloadUpdate>> Choices<OffloadUpdate>::table
 void Training::describe(Description<Training>& d) {
   d.object("training", "How the model is trained.");
   d.optional("precision", &Training::precision,
-             "precision of the linear layers: fp32, bf16, fp8, mxfp8, nvfp4, or one of the accelerator's own "
-             "(\"precisions\")");
+             "precision of the linear layers; an accelerator's \"precisions\" add to those of the field");
   d.required("sequence", &Training::sequence, "tokens of a sample", between(1, 1e9));
   d.optional("lora", &Training::lora, "low-rank adaptation; absent: all weights are trained");
   d.optional("recompute", &Training::recompute,

@@ -51,7 +51,8 @@ TEST_CASE("headers that take long to compile are in no header of the house") {
 }
 
 // A part stands in one file and in one line of a table: nobody else names it. What a toy needs beside its file, tests
-// of the rooms show (network/registry_test.cpp, report/study_figures_test.cpp); an accelerator is a file of data alone.
+// of the rooms show (topology/kinds_test.cpp, network/registry_test.cpp, report/study_figures_test.cpp); accelerators
+// and precisions are data alone (command_line/run_test.cpp).
 TEST_CASE("a collective, a kind of fabric and a format of another tool are known to two files each") {
   const std::map<std::string, std::vector<std::string>> parts{
       {"network", {"kTree", "kHierarchical", "kNvls", "kSharp"}},

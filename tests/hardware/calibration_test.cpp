@@ -139,4 +139,16 @@ TEST_CASE("precisions are keys of data: a board's peaks, kernels and efficiency"
   a.efficiency = {};
   a.gemm = {{8192, 8192, 8192, std::nullopt, std::nullopt, {{"mxfp8", seconds(1e-3)}}}};
   CHECK(gemm_time_s(a, Precision::mxfp8, 8192, 8192, 8192) == Approx(1e-3));
+  // One of its own has the kernels of the one it is like, at its share of that peak.
+  a.precisions["own"] = {Precision::mxfp8, 0.75, 2, true, false};
+  const auto own = a.precision("own");
+  REQUIRE(own.has_value());
+  CHECK(own->name() == "own");
+  CHECK(own->activity == Activity::gemm_fp8);
+  CHECK(a.peak(*own).value() == 1e16);
+  CHECK(gemm_time_s(a, *own, 8192, 8192, 8192) == Approx(0.5e-3));
+  CHECK_FALSE(a.precision("other").has_value());
+  CHECK(a.precision("nvfp4") == Precision::nvfp4);
+  CHECK_THAT(schema_text(description<PrecisionFormat>().info()),
+             Catch::Contains("\"examples\": [") && Catch::Contains("\"nvfp4\""));
 }

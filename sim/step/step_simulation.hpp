@@ -45,8 +45,8 @@ struct Worker {
   double began_s = 0, late_s = 0;
   std::vector<char> arrived;  // of the exchanges
   size_t started = 0, left = 0;
-  bool next_waits = false;       // the next exchange waits for one before it,
-  std::function<void()> ending;  // and the end of the visit for the last
+  bool next_waits = false;               // the next exchange waits for one before it,
+  std::function<void(Exchange)> ending;  // and the end of the visit for the last, which is told
 };
 
 struct Gradients {
@@ -129,6 +129,7 @@ class StepSimulation {
   // Exchanges of a visit, one after the other; what one takes longer than alone makes later all that waits for it.
   void next_exchange(int stage, int replica);
   void begin_exchange(int stage, int replica, size_t piece);
+  void charge_exchange(Worker& w, Exchange what, double late_s, bool backward);
   void exchange_done(int stage, int replica, size_t piece, double since_s);
   // Calls `what` at `due_s` of a visit that is not late, later by as much as it is late then. `end`: not before all
   // exchanges of the visit are done.

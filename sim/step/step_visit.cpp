@@ -62,18 +62,9 @@ void StepSimulation::begin_exchange(int stage, int replica, size_t piece) {
   come_to_.erase({static_cast<size_t>(load_class), w.next, piece});
 }
 
-void StepSimulation::exchange_done(int stage, int replica, size_t piece, double since_s) {
-  Worker& w = worker(stage, replica);
-  const VisitExchange& x = w.doing->shared[piece];
-  const double alone_s = x.bytes * net_.shared.at(x.what);
-  double longer_s = engine_.now_s() - since_s - alone_s;
-  if (longer_s < kRounding * alone_s) longer_s = 0;
-  // Part of it kernels wait for in any case; the rest hides as far as there is room.
-  const double waited = x.alone_s > 0 ? x.waited_s / x.alone_s : 1;
-  const double late_s = longer_s * waited + std::max(0.0, longer_s * (1 - waited) - x.slack_s);
-  w.late_s += late_s;
-  const bool backward = visits(stage)[w.next - 1].backward;
-  switch (stream_of(x.what)) {
+// Time of a visit that an exchange has cost it.
+void StepSimulation::charge_exchange(Worker& w, Exchange what, double late_s, bool backward) {
+  switch (stream_of(what)) {
     case Stream::cp:
       w.charged.cp += late_s;
       break;
@@ -90,12 +81,25 @@ void StepSimulation::exchange_done(int stage, int replica, size_t piece, double 
   stretch.time_s += late_s;
   stretch.activity[Activity::collective] += late_s;
   w.activity[Activity::collective] += late_s;
+}
+
+void StepSimulation::exchange_done(int stage, int replica, size_t piece, double since_s) {
+  Worker& w = worker(stage, replica);
+  const VisitExchange& x = w.doing->shared[piece];
+  const double alone_s = x.bytes * net_.shared.at(x.what);
+  double longer_s = engine_.now_s() - since_s - alone_s;
+  if (longer_s < kRounding * alone_s) longer_s = 0;
+  // Part of it kernels wait for in any case; the rest hides as far as there is room.
+  const double waited = x.alone_s > 0 ? x.waited_s / x.alone_s : 1;
+  const double late_s = longer_s * waited + std::max(0.0, longer_s * (1 - waited) - x.slack_s);
+  w.late_s += late_s;
+  charge_exchange(w, x.what, late_s, visits(stage)[w.next - 1].backward);
   w.arrived[piece] = 1;
   --w.left;
   if (std::exchange(w.next_waits, false)) next_exchange(stage, replica);
   if (w.left > 0 || !w.ending) return;
   const auto ending = std::exchange(w.ending, nullptr);
-  ending();
+  ending(x.what);
 }
 
 void StepSimulation::in_visit(int stage, int replica, size_t index, double due_s, bool end,
@@ -107,7 +111,11 @@ void StepSimulation::in_visit(int stage, int replica, size_t index, double due_s
     Worker& here = worker(stage, replica);
     const bool under_way = here.busy && here.next == index + 1;
     if (under_way && end && here.left > 0) {
-      here.ending = [this, stage, replica, index, due_s, what = std::move(what)]() mutable {
+      // What hides as far as there is room may end behind the kernels: they have no more of it then.
+      here.ending = [this, stage, replica, index, due_s, what = std::move(what)](Exchange last) mutable {
+        Worker& late = worker(stage, replica);
+        const double behind_s = engine_.now_s() - due_s - late.late_s;
+        if (behind_s > 0) charge_exchange(late, last, behind_s, visits(stage)[index].backward);
         in_visit(stage, replica, index, due_s, true, std::move(what));
       };
       return;

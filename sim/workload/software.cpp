@@ -185,7 +185,7 @@ void Software::Kernels::describe(Description<Kernels>& d) {
 
 void Software::Memory::describe(Description<Memory>& d) {
   d.optional("gradient_bytes_per_parameter", &Memory::gradient_bytes_per_parameter,
-             "bytes exchanged between data-parallel ranks for each trained parameter", between(0, 8));
+             "bytes exchanged between data-parallel ranks for each trained parameter", between(0.25, 8));
   d.optional("optimizer_state_bytes_per_parameter", &Memory::optimizer_state_bytes_per_parameter,
              "bytes of optimizer states for each trained parameter", between(0, 64));
   d.optional("frozen_fp8_bytes_per_parameter", &Memory::frozen_fp8_bytes_per_parameter,

@@ -137,6 +137,16 @@ TEST_CASE("parts add up to totals") {
   }
 }
 
+TEST_CASE("an exchange that ends behind the kernels it hides beside is part of the step") {
+  const Result r = result("scenarios/deepseek-v3-gb200.json", {"/placement/rule=spread"});
+  CHECK(r.step.breakdown_s.total() == Approx(*r.step.time_s).epsilon(1e-9));
+}
+
+TEST_CASE("gradients of no bytes are refused") {
+  CHECK_THROWS_WITH(loaded("scenarios/nemo-pretraining.json", {"/software/gradient_bytes_per_parameter=0"}),
+                    Catch::Contains("at least 0.25"));
+}
+
 TEST_CASE("same seed, same bytes; another seed, another run") {
   SimulationOptions other;
   other.seed = 2;

@@ -110,6 +110,7 @@ void Accelerator::describe(Description<Accelerator>& d) {
       at_least(1));
   d.optional("clock", &Accelerator::clock, "highest clock of the multiprocessors", above(0));
   d.optional("graph_floor", &Accelerator::graph_floor, "shortest kernel inside a CUDA graph");
+  d.optional("launch_floor", &Accelerator::launch_floor, "of earlier versions: no answer asks for it");
   d.optional("gemm", &Accelerator::gemm, "measured matrix products");
   d.optional("attention", &Accelerator::attention, "measured attention kernels");
   d.optional("grouped", &Accelerator::grouped, "grouped products of experts");

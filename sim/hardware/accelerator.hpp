@@ -87,6 +87,7 @@ struct Accelerator {
   double multiprocessors = 0;  // 0: unknown, kernels follow the memory alone
   Frequency clock;             // highest of the multiprocessors
   Time graph_floor;            // shortest kernel, replayed in a CUDA graph
+  Time launch_floor;           // nothing asks for it; files of earlier versions have it
   std::vector<GemmPoint> gemm;
   std::vector<AttentionPoint> attention;
   GroupedProducts grouped;

@@ -124,6 +124,7 @@ void of_cluster(IdleKeys& keys, const Scenario& s) {
   const bool reads = s.run.data.sample_bytes.value() > 0, saves = s.run.checkpoints.has_value();
   const bool alone = s.plan.nodes + s.plan.evaluation_nodes <= s.cluster.node.nvlink.nodes && !reads && !saves &&
                      s.jobs.empty() && s.traffic.empty();
+  keys.unless(false, "no answer asks for it", {"/cluster/node/accelerator/launch_floor"});
   keys.unless(!alone, "the job stays inside an NVLink domain",
               {"/cluster/fabric/uplink_bandwidth", "/cluster/fabric/link_efficiency", "/cluster/fabric/hop_latency",
                "/cluster/fabric/routing", "/cluster/node/nic_bandwidth"});

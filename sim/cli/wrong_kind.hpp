@@ -7,7 +7,8 @@
 
 namespace tw::cli {
 
-// The same faults, but of a file whose keys are all those of another kind of input that one thing, in place of each key.
+// The same faults, but of a file whose keys are all those of another kind of input that one thing, in place of each
+// key.
 std::vector<Fault> told_by_kind(const std::vector<Fault>& faults);
 
 }  // namespace tw::cli

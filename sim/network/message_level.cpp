@@ -251,8 +251,7 @@ std::string joined_rounds(const Fabric& fabric, const ClassPart& part, int chunk
   FlowPlan plan;
   if (!part.groups.empty() && part.groups.front().size() > 1)
     for (const CollectiveAlgorithm& a : algorithms())
-      if (a.name == name)
-        plan = a.plan(Group(fabric, part.groups.front()), part.operation);
+      if (a.name == name) plan = a.plan(Group(fabric, part.groups.front()), part.operation);
   for (const Stage& s : plan.stages) most = std::max(most, rounds_of(s));
   if (most <= chunks) return "";
   return fmt::format("level 3 plays the {} rounds of {} {} over {} ranks as {}, with the latency of all", most, name,

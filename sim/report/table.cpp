@@ -25,8 +25,7 @@ std::string interval_text(const Result& r, const std::string& key, Maybe value) 
   if (found == r.intervals.end() || !value) return "";
   const Interval& i = found->second;
   return fmt::format(" ({:+.0f} to {:+.0f} % for {:.0f} % of {} rows {})", 100 * (i.low / *value - 1),
-                     100 * (i.high / *value - 1), 100 * i.level, i.rows,
-                     says_work(i.path) ? "like it" : "of all work");
+                     100 * (i.high / *value - 1), 100 * i.level, i.rows, says_work(i.path) ? "like it" : "of all work");
 }
 
 void plan_lines(std::string& out, const Result& r) {

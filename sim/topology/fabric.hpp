@@ -93,7 +93,7 @@ class Fabric {
   }
   int add_vertex(FabricVertex vertex);
   bool nic_alive(int node, int nic) const;
-  bool goes_up(int cable, int vertex) const;  // from this switch to a live one of the level above
+  bool goes_up(int cable, int vertex) const;        // from this switch to a live one of the level above
   int vertex_named(const std::string& name) const;  // -1 = none
   int ports_used(int vertex) const;                 // cables plugged in, failed ones too
 

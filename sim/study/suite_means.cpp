@@ -141,7 +141,9 @@ void add_null_model(const Suite& suite, const std::vector<Outcome>& outcomes, Su
       of_row[row.id] = {work, gpus};
       if (row.kind != RowKind::fitted) continue;
       const auto known = rates.find(work->kind);
-      if (known == rates.end() || gpus < known->second.gpus) rates[work->kind] = {gpus, row.measured / work->amount};
+      // A rate of no row (null_mfu) gives way to any.
+      if (known == rates.end() || gpus < known->second.gpus || known->second.gpus == 0)
+        rates[work->kind] = {gpus, row.measured / work->amount};
     }
   }
   for (RowOutcome& r : out.rows) {

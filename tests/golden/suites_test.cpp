@@ -119,4 +119,11 @@ TEST_CASE("the null model keeps the share of peak of the smallest fitted row") {
   CHECK(*out.rows[0].null_predicted == Approx(10));
   CHECK(*out.rows[1].null_predicted == Approx(10));
   CHECK(*out.rows[1].null_error_pct == Approx(100));
+  // A share that the suite names holds where none of its rows is fitted.
+  suite.null_mfu = 0.8;
+  add_null_model(suite, outcomes, out);
+  CHECK(*out.rows[1].null_predicted == Approx(10));
+  suite.cases[0].rows[0].kind = RowKind::predicted;
+  add_null_model(suite, outcomes, out);
+  CHECK(*out.rows[1].null_predicted == Approx(5));
 }

@@ -104,8 +104,10 @@ TEST_CASE("few descriptors and short files are no bugs of ours, and leave no hal
     const int status = std::system(("/bin/sh -c '" + line + "'").c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   };
+#ifndef __SANITIZE_ADDRESS__  // sanitizers look through a pipe, which takes two
   CHECK(limited("-n 5", "run " + k8) == 4);
   CHECK(holds(tw::read_file(f / "err"), "Too many open files"));
+#endif
   CHECK(limited("-f 20", "run " + k8 + " -o " + (f / "out")) == 2);
   CHECK(holds(tw::read_file(f / "err"), "cannot be written (File too large)"));
   for (const auto& entry : fs::directory_iterator(f / "out")) {

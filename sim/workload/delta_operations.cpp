@@ -9,7 +9,8 @@ namespace {
 
 // This rank's part, in channels; of its context slice's tokens, or of all tokens and fewer heads (context parallelism).
 struct DeltaSizes {
-  double keys, values, convolved, projected, heads, key_heads;
+  double keys, values, convolved, projected, heads;
+  double repeated;           // read and written when queries and keys are repeated for the heads of values
   double sequences, length;  // of the rule's scan: whole sequences
 };
 
@@ -21,14 +22,15 @@ DeltaSizes delta_sizes(const Work& w) {
           static_cast<double>(d.convolved()) / tp,
           static_cast<double>(d.projected()) / tp,
           d.value_heads / tp,
-          d.key_heads / tp,
+          d.value_heads > d.key_heads ? 2 * static_cast<double>(d.keys() + d.value_heads * d.key_dim) / tp : 0,
           static_cast<double>(w.p.mbs),
           static_cast<double>(w.t.sequence)};
 }
 
-// What the rule's kernels take on an H100 or H200: of every head and token; of its state's walk through the chunks,
-// which waits for each chunk (`chunk_us`) unless heads and sequences fill the device (`state_ns`); and whatever the
-// shape. Fitted on heads of 128 (reference/delta_rule, within 5 to 12 % of its rows in the mean).
+// What the rule's kernels take on an H200, whose instructions are an H100's: of every head and token; of its state's
+// walk through the chunks, which waits for each chunk (`chunk_us`) unless heads and sequences fill the device
+// (`state_ns`); and whatever the shape. Fitted on heads of 128 (reference/delta_rule: root mean square of its rows 5 to
+// 12 %).
 struct RuleCost {
   double token_ns, state_ns, chunk_us, fixed_us;
 };
@@ -74,7 +76,6 @@ void delta_forward(Builder& b, const Work& w) {
   const Sizes& s = w.s;
   const DeltaSizes d = delta_sizes(w);
   const bool sp = w.p.sequence_parallel, fused = w.software.kernels.fused_delta;
-  const double repeated = d.heads > d.key_heads ? 2 * (d.keys + d.heads * static_cast<double>(w.n.delta->key_dim)) : 0;
   b.norm("norm 1", kBf16 * s.shard * s.hidden * 2);
   b.cast("cast delta input", s.precision, s.shard * s.hidden);
   b.tp_gather("gather delta input", s, sp);
@@ -83,21 +84,21 @@ void delta_forward(Builder& b, const Work& w) {
   b.bare("convolution", kBf16 * s.tokens * d.convolved * (fused ? 2 : 4), fused ? 1 : 2);
   if (!fused)
     b.bare("queries, keys and values",
-           kBf16 * s.tokens * (8 * d.keys + repeated + 4 * d.values) + kFp32 * s.tokens * 14 * d.heads, 16);
+           kBf16 * s.tokens * (8 * d.keys + d.repeated + 4 * d.values) + kFp32 * s.tokens * 14 * d.heads, 16);
   rule(b, w, d, false);
   b.bare("gated norm", kBf16 * s.tokens * d.values * (fused ? 3 : 5), fused ? 1 : 2);
   contexts(b, w, d.values);
   b.cast("cast delta out input", s.precision, s.tokens * d.values);
   b.gemm("delta out", s.precision, s.tokens, s.hidden, d.values);
   b.tp_scatter("scatter delta", s, sp);
-  b.memory("residual 1", kBf16 * s.shard * s.hidden * 3);
+  b.memory("residual 1", kBf16 * s.shard * s.hidden * (w.n.dropout > 0 ? 3.5 : 3));
 }
 
 void delta_backward(Builder& b, const Work& w) {
   const Sizes& s = w.s;
   const DeltaSizes d = delta_sizes(w);
   const bool sp = w.p.sequence_parallel, fused = w.software.kernels.fused_delta;
-  const double repeated = d.heads > d.key_heads ? 2 * (d.keys + d.heads * static_cast<double>(w.n.delta->key_dim)) : 0;
+  if (w.n.dropout > 0) b.memory("dropout 1 gradient", kBf16 * s.shard * s.hidden * 2.5);
   b.tp_gather("gather delta gradient", s, sp);
   b.cast("cast delta gradient", s.precision, s.tokens * s.hidden);
   b.gemm("delta out input gradient", s.precision, s.tokens, d.values, s.hidden);
@@ -106,10 +107,10 @@ void delta_backward(Builder& b, const Work& w) {
   b.bare("gated norm gradient", kBf16 * s.tokens * d.values * (fused ? 5 : 8), fused ? 2 : 3);
   rule(b, w, d, true);
   if (!fused)
-    b.bare(
-        "queries, keys and values gradient",
-        kBf16 * s.tokens * (10 * d.keys + repeated + 4 * d.values + 2 * d.projected) + kFp32 * s.tokens * 20 * d.heads,
-        24);
+    b.bare("queries, keys and values gradient",
+           kBf16 * s.tokens * (10 * d.keys + d.repeated + 4 * d.values + 2 * d.projected) +
+               kFp32 * s.tokens * 20 * d.heads,
+           24);
   b.bare("convolution gradient", kBf16 * s.tokens * d.convolved * (fused ? 3 : 5), fused ? 2 : 3);
   contexts(b, w, d.projected);
   b.cast("cast delta in gradient", s.precision, s.tokens * d.projected);

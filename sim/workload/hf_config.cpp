@@ -18,7 +18,7 @@
 namespace tw {
 namespace {
 
-// Python writes numbers that JSON has not (Infinity in time_step_limit of nemotron_h): null in their place, no
+// Python writes numbers that JSON has not (Infinity in time_step_limit of nemotron_h): null or 0 in their place, no
 // character moved.
 std::string without_infinities(std::string text) {
   bool quoted = false;
@@ -78,6 +78,14 @@ void write_experts(HfWriter& w, const HfConfig& c, long dense_ffn) {
   if (c.number("moe_latent_size", 0) > 0) w.number("expert_latent", c.number("moe_latent_size"));
 }
 
+void write_delta(HfWriter& w, const HfConfig& c) {
+  w.line(
+      fmt::format("\"delta\": {{\"key_heads\": {}, \"value_heads\": {}, \"key_dim\": {}, \"value_dim\": {}, "
+                  "\"convolution\": {}}}",
+                  c.number("linear_num_key_heads"), c.number("linear_num_value_heads"), c.number("linear_key_head_dim"),
+                  c.number("linear_value_head_dim"), c.number("linear_conv_kernel_dim", 4)));
+}
+
 // `tower`: what the configuration calls a tower of which it says nothing more; empty: none such.
 void write_network(HfWriter& w, const HfConfig& c, const HfConfig& whole, const std::string& name,
                    const HfConfig* vision, std::string tower, std::vector<std::string>* said) {
@@ -116,7 +124,7 @@ void write_network(HfWriter& w, const HfConfig& c, const HfConfig& whole, const 
   w.number("ffn", ffn);
   write_attention(w, c, heads);
   const bool gemma = c.is({"gemma2", "gemma3"});
-  w.number("vocabulary", c.number("vocab_size", c.family == "gemma3" ? 262208 : -1));
+  w.number("vocabulary", c.number("vocab_size"));
   if (gemma) w.truth("output_norms");
   const char* act = c.first({"hidden_act", "mlp_hidden_act", "hidden_activation"});
   const std::string activation = c.text(act);
@@ -127,7 +135,8 @@ void write_network(HfWriter& w, const HfConfig& c, const HfConfig& whole, const 
   else if (!activation.empty() && activation != "silu" && activation != "swish")
     c.fault(act, fmt::format("no activation \"{}\"", printable(activation)),
             gemma ? "gelu_pytorch_tanh" : "silu or relu2");
-  if (c.flag("tie_word_embeddings", gemma) || whole.flag("tie_word_embeddings")) w.truth("tied_embeddings");
+  if (c.flag("tie_word_embeddings", gemma || c.named == "smollm3") || whole.flag("tie_word_embeddings"))
+    w.truth("tied_embeddings");
   if (windows) {
     w.number("window", c.number(c.family == "llama4" ? "attention_chunk_size" : "sliding_window"));
     if (c.family == "llama4") w.truth("window_chunks");
@@ -138,12 +147,7 @@ void write_network(HfWriter& w, const HfConfig& c, const HfConfig& whole, const 
                     "\"chunk\": {}}}",
                     c.number("mamba_num_heads"), c.number("mamba_head_dim"), c.number("ssm_state_size"),
                     c.number("n_groups", 1), c.number("conv_kernel", 4), c.number("chunk_size", 128)));
-  if (rules)
-    w.line(fmt::format(
-        "\"delta\": {{\"key_heads\": {}, \"value_heads\": {}, \"key_dim\": {}, \"value_dim\": {}, "
-        "\"convolution\": {}}}",
-        c.number("linear_num_key_heads"), c.number("linear_num_value_heads"), c.number("linear_key_head_dim"),
-        c.number("linear_value_head_dim"), c.number("linear_conv_kernel_dim", 4)));
+  if (rules) write_delta(w, c);
   if (experts) write_experts(w, c, ffn);
   // Gemma pools what its tower gives, which no projector of a network does.
   if (vision != nullptr && (gemma || !write_hf_tower(w, *vision, c.number("hidden_size")))) tower = vision->named;
@@ -221,6 +225,7 @@ std::string network_of_hf_config(const std::string& text, const std::string& nam
   }
   const size_t before = faults.size();
   const std::string path = whole.text("_name_or_path");
+  if (whole.has("vision_config") && !is_part("vision_config")) whole.fault("vision_config", "no part", "an object");
   std::optional<HfConfig> vision;
   if (is_part("vision_config"))
     vision.emplace(json->at("vision_config"), name, faults, "/vision_config",

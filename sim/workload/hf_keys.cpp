@@ -40,6 +40,15 @@ const std::map<std::string, std::map<std::string, long>>& hf_defaults() {
         {"sliding_window", 4096}}},
       {"qwen2", qwen},
       {"qwen3", with(qwen, {{"head_dim", 128}})},
+      {"gemma3_text",
+       {{"vocab_size", 262208},
+        {"hidden_size", 2304},
+        {"intermediate_size", 9216},
+        {"num_hidden_layers", 26},
+        {"num_attention_heads", 8},
+        {"num_key_value_heads", 4},
+        {"head_dim", 256},
+        {"sliding_window", 4096}}},
       {"clip_vision_model", with(base, {{"image_size", 224}, {"patch_size", 32}})},
       {"siglip_vision_model", with(base, {{"image_size", 224}, {"patch_size", 16}})}};
   return table;
@@ -88,11 +97,14 @@ double HfConfig::share(const char* key, double otherwise) const {
 }
 
 std::string HfConfig::text(const char* key) const {
-  return has(key) && json_.at(key).is_string() ? json_.at(key).get<std::string>() : "";
+  if (!has(key)) return "";
+  if (!json_.at(key).is_string()) fault(key, "no text", "a text");
+  return json_.at(key).is_string() ? json_.at(key).get<std::string>() : "";
 }
 
 std::vector<std::string> HfConfig::texts(const char* key) const {
   std::vector<std::string> list;
+  if (has(key) && !json_.at(key).is_array()) fault(key, "no list", "a list of texts");
   if (has(key) && json_.at(key).is_array())
     for (const Json& entry : json_.at(key)) list.push_back(entry.is_string() ? entry.get<std::string>() : "");
   return list;
@@ -100,6 +112,7 @@ std::vector<std::string> HfConfig::texts(const char* key) const {
 
 std::set<long> HfConfig::numbers(const char* key) const {
   std::set<long> list;
+  if (has(key) && !json_.at(key).is_array()) fault(key, "no list", "a list of whole numbers");
   if (has(key) && json_.at(key).is_array())
     for (const Json& entry : json_.at(key))
       if (entry.is_number_integer()) list.insert(entry.get<long>());

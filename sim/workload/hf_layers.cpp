@@ -73,6 +73,9 @@ std::vector<bool> hf_window_layers(const HfConfig& c, long layers) {
       here = sliding(types[static_cast<size_t>(i)]);
     else if (c.family == "llama4")
       here = full > 0 && (i + 1) % full != 0;
+    else if (c.named == "phi3")  // beyond the sequences that it is made for: none
+      here = c.number("sliding_window", 0) > 0 &&
+             c.number("sliding_window", 0) < c.number("max_position_embeddings", 131072);
     else if (c.family == "mistral" || c.family == "mixtral")
       here = c.number("sliding_window", 0) > 0;
     else if (c.family == "gpt_oss")

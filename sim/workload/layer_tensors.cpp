@@ -190,7 +190,7 @@ struct Writer {
     const double maps = static_cast<double>(w.n.mamba->maps()) / s.tp;
     const int h = norm(x, s.shard * s.hidden), g = gather(h, s.hidden);
     const double steps = static_cast<double>(w.n.mamba->heads) / s.tp;
-    const int in = product(g, {s.tokens, s.hidden, 2 * inner + maps + steps, 1, h});
+    const int in = product(g, {s.tokens, s.hidden, 2 * inner + maps + steps, 9, h});
     // Convolution and scan are one function, which keeps their input alone and makes the rest again; states of every
     // chunk in FP32 (state-spaces/mamba, ssd_combined.py).
     const int convolved = op({in}, kBf16 * s.tokens * (inner + maps), {in});
@@ -201,7 +201,7 @@ struct Writer {
     scan.forward_workspace = states, scan.backward_workspace = 2 * states + tape.bytes(convolved);
     tape.add(scan);
     const int gated = op({scanned}, kBf16 * s.tokens * inner, {scanned});
-    return sum(x, scatter(product(gated, {s.tokens, inner, s.hidden, 2})));
+    return sum(x, dropped(scatter(product(gated, {s.tokens, inner, s.hidden, 9}))));
   }
 
   // Megatron-Core's module (gated_delta_net.py): the convolution keeps its input in rows, norms over a head what they
@@ -213,7 +213,7 @@ struct Writer {
     const double values = static_cast<double>(d.values()) / s.tp, convolved = static_cast<double>(d.convolved()) / s.tp;
     const bool fused = w.software.kernels.fused_delta;
     const int h = norm(x, s.shard * s.hidden), g = gather(h, s.hidden);
-    const int in = product(g, {s.tokens, s.hidden, static_cast<double>(d.projected()) / s.tp, 1, h});
+    const int in = product(g, {s.tokens, s.hidden, static_cast<double>(d.projected()) / s.tp, 9, h});
     const int rows = fused ? in : op({in}, kBf16 * s.tokens * convolved);
     const int mixed = op({rows}, kBf16 * s.tokens * convolved, {rows});
     int inputs = mixed;
@@ -233,7 +233,7 @@ struct Writer {
     tape.add(rule);
     const int normed = fused ? made : op({made}, tape.bytes(made), {made});
     const int gated = op({normed, gates}, tape.bytes(made), {normed, gates});
-    return sum(x, scatter(product(gated, {s.tokens, values, s.hidden, 2})));
+    return sum(x, dropped(scatter(product(gated, {s.tokens, values, s.hidden, 9}))));
   }
 
   // The way up, the activation, the way down; of each of `groups` experts.
@@ -290,7 +290,9 @@ struct Writer {
     // PyTorch's index_add keeps what it adds (IndexAddBackward0 in reference/gpu_lab_6/saved.csv).
     y = op({y, scores}, kBf16 * s.shard * width, eager ? std::vector{y} : std::vector<int>{});
     if (w.n.expert_latent > 0) y = product(y, {s.shard, width, s.hidden, 9});
-    return w.n.shared_ffn > 0 ? sum(y, dense(h, static_cast<double>(w.n.shared_ffn) / s.tp)) : y;
+    if (w.n.shared_ffn == 0) return y;
+    const int shared = dense(h, static_cast<double>(w.n.shared_ffn) / s.tp);
+    return sum(y, w.n.shared_gate ? op({shared}, tape.bytes(shared), {shared}) : shared);
   }
 
   int feed(int x) {

@@ -52,13 +52,14 @@ void mamba_forward(Builder& b, const Work& w) {
   b.cast("cast Mamba out input", s.precision, s.tokens * m.inner);
   b.gemm("Mamba out", s.precision, s.tokens, s.hidden, m.inner);
   b.tp_scatter("scatter Mamba", s, sp);
-  b.memory("residual 1", kBf16 * s.shard * s.hidden * 3);
+  b.memory("residual 1", kBf16 * s.shard * s.hidden * (w.n.dropout > 0 ? 3.5 : 3));
 }
 
 void mamba_backward(Builder& b, const Work& w) {
   const Sizes& s = w.s;
   const bool sp = w.p.sequence_parallel;
   const MambaSizes m = mamba_sizes(w);
+  if (w.n.dropout > 0) b.memory("dropout 1 gradient", kBf16 * s.shard * s.hidden * 2.5);
   b.tp_gather("gather Mamba gradient", s, sp);
   b.cast("cast Mamba gradient", s.precision, s.tokens * s.hidden);
   b.gemm("Mamba out input gradient", s.precision, s.tokens, m.inner, s.hidden);

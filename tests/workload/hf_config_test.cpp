@@ -125,6 +125,36 @@ TEST_CASE("published configurations give the networks that are shipped") {
   for (const auto& [config, shipped] : rows) gives(config, shipped);
 }
 
+TEST_CASE("texts, lists and parts of a configuration are what they should be") {
+  std::string odd = kQwen;
+  odd.replace(odd.find("\"silu\""), 6, "-1");
+  CHECK(fault_of(odd).find("/hidden_act: no text; a text") != std::string::npos);
+  CHECK(fault_of(and_keys(kQwen, R"("layer_types": "x")")).find("/layer_types: no list") != std::string::npos);
+  CHECK(fault_of(and_keys(kLlama, R"("vision_config": "x")")).find("/vision_config: no part") != std::string::npos);
+  Faults faults;
+  const auto phi = [&](const std::string& window) {
+    return read_network(
+        network_of_hf_config(and_keys(std::string(kLlama).replace(std::string(kLlama).find("llama"), 5, "phi3"),
+                                      "\"max_position_embeddings\": 4096, \"sliding_window\": " + window),
+                             "config.json", faults));
+  };
+  CHECK(phi("2047").window == 2047);
+  CHECK(phi("262144").window == 0);
+}
+
+TEST_CASE("a Gemma that says only what differs has its class's heads") {
+  Faults faults;
+  const Architecture n = read_network(network_of_hf_config(
+      R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text", "hidden_size": 2560,
+          "intermediate_size": 10240, "num_hidden_layers": 34, "sliding_window": 1024}})",
+      "config.json", faults));
+  CHECK(faults.empty());
+  CHECK(n.heads == 8);
+  CHECK(n.kv() == 4);
+  CHECK(n.head_size() == 256);
+  CHECK(network_parameters(n) == Approx(3.88e9).epsilon(0.01));  // Gemma 3 4B without its tower
+}
+
 TEST_CASE("layers of linear attention stand where a configuration lists them") {
   std::string listed = kNext;
   listed.replace(listed.find("\"full_attention_interval\": 4"), 28,

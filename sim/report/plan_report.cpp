@@ -251,9 +251,11 @@ std::string plan_table(const PlanSearch& s, size_t most) {
   std::string out = fmt::format("{} plans considered", count_text(static_cast<double>(s.considered)));
   for (const auto& [why, count] : s.left_out)
     out += fmt::format("\n  {:>9} left out: {}", count_text(static_cast<double>(count)), why);
-  out += fmt::format("\n  {:>9} estimated, {} simulated; steps take {:.3f} to {:.3f} of their estimate\n",
-                     count_text(static_cast<double>(s.estimated)), count_text(static_cast<double>(s.simulated)),
-                     s.least_ratio, s.most_ratio);
+  out += fmt::format("\n  {:>9} estimated, {} simulated", count_text(static_cast<double>(s.estimated)),
+                     count_text(static_cast<double>(s.simulated)));
+  if (s.simulated > 0)
+    out += fmt::format("; steps take {:.3f} to {:.3f} of their estimate", s.least_ratio, s.most_ratio);
+  out += '\n';
   for (const auto& [limit, count] : s.fallen)
     out += fmt::format("  {:>9} fell to the limit of {} by their estimate\n", count_text(static_cast<double>(count)),
                        limit);

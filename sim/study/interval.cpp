@@ -227,7 +227,7 @@ void add_intervals(Result& result, const Scenario& scenario, const ResidualTable
   }
   if (!other.empty())
     result.warnings.push_back(
-        fmt::format("{}: too few runs of {} work{} were measured to tell; the interval is that of all work", other,
+        fmt::format("{}: too few runs of {} work{} are known to tell; the interval is that of all work", other,
                     run.work, run.chip == "transferred" ? " on chips whose kernels were not measured" : ""));
   if (!never.empty())
     result.warnings.push_back(fmt::format("{}: no row like this was ever measured ({}): nobody knows how wrong this is",

@@ -66,6 +66,13 @@ void warn_about(Result& r, const LoadedScenario& loaded, const PowerRun& power) 
       !rule_defined(s.cluster.fabric.network_rule, s.cluster.fabric))
     r.warnings.push_back(fmt::format("network power by {}: the cluster's rule, {}, is undefined for this fabric",
                                      choice_name(*s.network_rule), choice_name(s.cluster.fabric.network_rule)));
+  // A rule may charge ports of the whole fabric for a small job, which a planner would not expect.
+  if (const double nodes_w = r.power.mean.value_or(0) * s.plan.nodes; r.power.network_w.value_or(0) > nodes_w)
+    r.warnings.push_back(
+        fmt::format("network power by {} is {:.1f} kW for nodes that draw {:.1f} kW: most of the energy is the rule's "
+                    "share of switches; "
+                    "network_rule names others",
+                    choice_name(*s.network_rule), *r.power.network_w / 1e3, nodes_w / 1e3));
   if (r.run.stopped_at_s)
     r.warnings.push_back(fmt::format(
         "the job stopped at {:.4g} s, before its target, after {:.0f} of {:.0f} samples: it has no time to train; its "

@@ -113,3 +113,13 @@ TEST_CASE("what files of models hold, and what is set to what it is without, is 
   CHECK(told_idle(result(kLlama, {"/plan/reshard=true", "/software/scatter_beside_weights=false"})).empty());
   CHECK(told_idle(result("scenarios/mlperf-bert.json", {"/plan/nodes=4"})).empty());
 }
+
+TEST_CASE("a rule that charges a small job more for switches than its nodes draw says so") {
+  const auto said = [](const Result& r) {
+    return std::any_of(r.warnings.begin(), r.warnings.end(),
+                       [](const std::string& w) { return w.find("rule's share of switches") != std::string::npos; });
+  };
+  // Experts over two nodes cross the rails of a fabric of 576: as_stated charges ports of all its switches.
+  CHECK(said(result("scenarios/qwen3.5-35b-h100.json", {})));
+  CHECK_FALSE(said(result("scenarios/qwen3.5-35b-h100.json", {"/plan/ep=8"})));
+}

@@ -157,7 +157,7 @@ TEST_CASE("no row like this: the interval of all work, or none, and a warning th
   add_intervals(r, s.scenario, t);
   CHECK(r.intervals.size() == 1);
   REQUIRE(r.warnings.size() == 2);
-  CHECK(r.warnings[0].find("step: too few runs of experts work were measured") == 0);
+  CHECK(r.warnings[0].find("step: too few runs of experts work are known") == 0);
   CHECK(r.warnings[1].find("node_dc_w: no row like this was ever measured") == 0);
 }
 

@@ -82,8 +82,8 @@ Command read_command() {
           ").\n"
           "Clusters: NCCL topology XML (NCCL_TOPO_DUMP_FILE), Slurm's topology.conf, network files of ASTRA-sim (yml, "
           "json), a CSV of cables (from, port, to, port, speed). What such a file leaves open, as watts and storage, "
-          "comes "
-          "from a known cluster (--base), and is said.\n"
+          "comes from "
+          "a known cluster (--base), and is said.\n"
           "Power: CSV of nvidia-smi, DCGM, IPMI, a PDU, RAPL; samples of Prometheus (DCGM, Kepler), as text with time "
           "stamps or the json of /api/v1/query_range. The series can be compared with a simulation (compare) or drawn "
           "under it (/reference/trace of a scenario).",

@@ -33,7 +33,7 @@ double memory_kernels_s(const Operation& o, const Accelerator& a, const Software
   if (const double rated = software.kernels.rated_peak.value(); o.rate > 0)
     return std::max(o.launches * a.graph_floor.value(),
                     o.bytes / (rated > 0 ? o.rate * a.peak_bf16.value() / rated : o.rate));
-  if (o.on_h100_s > 0) return instruction_time_s(a, o.on_h100_s, "delta_rule");
+  if (o.on_h100_s > 0) return instruction_time_s(a, o.on_h100_s, o.kernels);
   const double share =
       o.norm ? a.norm_bandwidth.value() / a.copy_bandwidth.value() : software.kernels.memory_efficiency;
   return o.launches * kRampS + memory_time_s(a, o.bytes, share) * instruction_stretch(a, o.sm_share);

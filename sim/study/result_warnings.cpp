@@ -70,8 +70,7 @@ void warn_about(Result& r, const LoadedScenario& loaded, const PowerRun& power) 
   if (const double nodes_w = r.power.mean.value_or(0) * s.plan.nodes; r.power.network_w.value_or(0) > nodes_w)
     r.warnings.push_back(
         fmt::format("network power by {} is {:.1f} kW for nodes that draw {:.1f} kW: most of the energy is the rule's "
-                    "share of switches; "
-                    "network_rule names others",
+                    "share of switches; network_rule names others",
                     choice_name(*s.network_rule), *r.power.network_w / 1e3, nodes_w / 1e3));
   if (r.run.stopped_at_s)
     r.warnings.push_back(fmt::format(

@@ -109,10 +109,10 @@ class Builder {
     o.bare = true;
     push(o);
   }
-  // Kernels bound by their instructions: `h100_s` on an H100.
-  void instructions(const char* name, double h100_s, double bytes, double flops, int launches) {
+  // Kernels bound by their instructions: `h100_s` on an H100; `kernels` is what a profile's efficiencies call them.
+  void instructions(const char* name, const char* kernels, double h100_s, double bytes, double flops, int launches) {
     bare(name, bytes, launches);
-    out_.back().on_h100_s = h100_s, out_.back().flops = flops;
+    out_.back().kernels = kernels, out_.back().on_h100_s = h100_s, out_.back().flops = flops;
   }
   // The last operation reads and writes parts of rows, at the rate of norms.
   void of_halves() { out_.back().norm = true; }
@@ -231,6 +231,17 @@ void attention_core(Builder& b, const Work& w);  // scores and their use, alone
 void latents_again(Builder& b, const Work& w);   // queries, keys and values from their latents, with their positions
 void mamba_forward(Builder& b, const Work& w);
 void mamba_backward(Builder& b, const Work& w);
+// Of a mixer whose state walks through the whole sequence: each rank brings all channels of its tokens and takes its
+// heads of all tokens, or back (Megatron-Core, mamba_context_parallel.py).
+void exchange_heads(Builder& b, const Work& w, double channels);
+// A gated delta rule on this rank, in channels.
+struct DeltaSizes {
+  double keys, values, convolved, projected, heads;
+  double repeated;           // read and written when queries and keys are repeated for the heads of values
+  double sequences, length;  // of the rule's walk: whole sequences
+};
+DeltaSizes delta_sizes(const Work& w);
+constexpr double delta_chunk = 64;  // tokens that the rule takes together, in every library
 void delta_forward(Builder& b, const Work& w);
 void delta_backward(Builder& b, const Work& w);
 void mlp_forward(Builder& b, const Work& w, double inner, const char* norm_first);

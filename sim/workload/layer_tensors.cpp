@@ -207,33 +207,31 @@ struct Writer {
   // Megatron-Core's module (gated_delta_net.py): the convolution keeps its input in rows, norms over a head what they
   // read, the rule what it reads, a product of keys for every chunk and decays in FP32, the gated norm what it reads.
   int delta(int x) {
-    constexpr double kChunk = 64;
-    const DeltaNet& d = *w.n.delta;
-    const double heads = d.value_heads / s.tp, keys = static_cast<double>(d.keys()) / s.tp;
-    const double values = static_cast<double>(d.values()) / s.tp, convolved = static_cast<double>(d.convolved()) / s.tp;
+    const DeltaSizes d = delta_sizes(w);
     const bool fused = w.software.kernels.fused_delta;
     const int h = norm(x, s.shard * s.hidden), g = gather(h, s.hidden);
-    const int in = product(g, {s.tokens, s.hidden, static_cast<double>(d.projected()) / s.tp, 9, h});
-    const int rows = fused ? in : op({in}, kBf16 * s.tokens * convolved);
-    const int mixed = op({rows}, kBf16 * s.tokens * convolved, {rows});
+    const int in = product(g, {s.tokens, s.hidden, d.projected, 9, h});
+    const int rows = fused ? in : op({in}, kBf16 * s.tokens * d.convolved);
+    const int mixed = op({rows}, kBf16 * s.tokens * d.convolved, {rows});
     int inputs = mixed;
     if (!fused) {
-      const int copied = op({mixed}, kBf16 * s.tokens * 2 * keys);
-      const int normed = op({copied}, kBf16 * s.tokens * 2 * keys, {copied});
-      const double repeated = 2 * heads * static_cast<double>(d.key_dim) + values;
+      const int copied = op({mixed}, kBf16 * s.tokens * 2 * d.keys);
+      const int normed = op({copied}, kBf16 * s.tokens * 2 * d.keys, {copied});
+      const double repeated = 2 * d.heads * static_cast<double>(w.n.delta->key_dim) + d.values;
       inputs = op({normed, mixed}, kBf16 * s.tokens * repeated);
     }
-    const int gates = fused ? in : op({in}, kBf16 * s.tokens * values + 2 * kFp32 * s.tokens * heads);
-    const int products = tape.tensor(kBf16 * s.tokens * heads * kChunk + kFp32 * s.tokens * heads);
-    const int made = tape.tensor(kBf16 * s.tokens * values);
+    const int gates = fused ? in : op({in}, kBf16 * s.tokens * d.values + 2 * kFp32 * s.tokens * d.heads);
+    const int products = tape.tensor(kBf16 * s.tokens * d.heads * delta_chunk + kFp32 * s.tokens * d.heads);
+    const int made = tape.tensor(kBf16 * s.tokens * d.values);
     TapeOp rule{{inputs, gates}, {made, products}, {inputs, products}};
     // The states of all chunks, and with their gradients.
-    const double states = kBf16 * s.tokens / kChunk * heads * static_cast<double>(d.key_dim * d.value_dim);
+    const double states =
+        kBf16 * s.tokens / delta_chunk * d.heads * static_cast<double>(w.n.delta->key_dim * w.n.delta->value_dim);
     rule.forward_workspace = states + 2 * tape.bytes(made), rule.backward_workspace = 2 * states + 4 * tape.bytes(made);
     tape.add(rule);
     const int normed = fused ? made : op({made}, tape.bytes(made), {made});
     const int gated = op({normed, gates}, tape.bytes(made), {normed, gates});
-    return sum(x, dropped(scatter(product(gated, {s.tokens, values, s.hidden, 9}))));
+    return sum(x, dropped(scatter(product(gated, {s.tokens, d.values, s.hidden, 9}))));
   }
 
   // The way up, the activation, the way down; of each of `groups` experts.

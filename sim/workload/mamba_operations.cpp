@@ -28,13 +28,11 @@ void scan(Builder& b, const Work& w, const MambaSizes& m) {
   b.attention("scan", shape, false);
 }
 
-// Each rank brings all channels of its tokens and takes its heads of all tokens, and back (Megatron-Core,
-// mamba_context_parallel.py).
-void mamba_contexts(Builder& b, const Work& w, double channels) {
+}  // namespace
+
+void exchange_heads(Builder& b, const Work& w, double channels) {
   if (w.p.cp > 1) b.exchange("CP heads", Exchange::cp_all_to_all, kBf16 * w.s.tokens * channels);
 }
-
-}  // namespace
 
 void mamba_forward(Builder& b, const Work& w) {
   const Sizes& s = w.s;
@@ -44,10 +42,10 @@ void mamba_forward(Builder& b, const Work& w) {
   b.cast("cast Mamba input", s.precision, s.shard * s.hidden);
   b.tp_gather("gather Mamba input", s, sp);
   b.gemm("Mamba in", s.precision, s.tokens, m.in, s.hidden);
-  mamba_contexts(b, w, m.in);
+  exchange_heads(b, w, m.in);
   b.memory("convolution", kBf16 * s.tokens * (m.inner + m.maps) * 2);
   scan(b, w, m);
-  mamba_contexts(b, w, m.inner);
+  exchange_heads(b, w, m.inner);
   b.norm("gated norm", kBf16 * s.tokens * m.inner * 3);
   b.cast("cast Mamba out input", s.precision, s.tokens * m.inner);
   b.gemm("Mamba out", s.precision, s.tokens, s.hidden, m.inner);
@@ -65,10 +63,10 @@ void mamba_backward(Builder& b, const Work& w) {
   b.gemm("Mamba out input gradient", s.precision, s.tokens, m.inner, s.hidden);
   if (w.trained()) b.gemm("Mamba out weight gradient", s.precision, s.hidden, m.inner, s.tokens), b.of_weights();
   b.norm("gated norm gradient", kBf16 * s.tokens * m.inner * 6, 2);
-  mamba_contexts(b, w, m.inner);
+  exchange_heads(b, w, m.inner);
   scan(b, w, m);
   b.memory("convolution gradient", kBf16 * s.tokens * (m.inner + m.maps) * 4, 2);
-  mamba_contexts(b, w, m.in);
+  exchange_heads(b, w, m.in);
   b.cast("cast Mamba in gradient", s.precision, s.tokens * m.in);
   b.gemm("Mamba in input gradient", s.precision, s.tokens, s.hidden, m.in);
   if (w.trained()) b.gemm("Mamba in weight gradient", s.precision, m.in, s.hidden, s.tokens), b.of_weights();

@@ -58,6 +58,7 @@ struct Operation {
   bool norm = false;     // memory: runs at the bandwidth of norms, not of copies
   double sm_share = 0;   // memory: share of its time on an H100 that follows multiprocessors and clock, not the memory
   double on_h100_s = 0;  // memory: time of kernels that instructions bind, on an H100 (instruction_time_s)
+  const char* kernels = "";  // and what a profile's efficiencies call these
   double rate =
       0;  // memory: bytes a second whatever the memory gives (Software::Kernels::rated_peak); 0: its bandwidth
 };
